@@ -1,0 +1,213 @@
+"""Idempotent merges of prepared columns into the lake: the same rows twice change nothing.
+
+Every function runs inside a write lease and a transaction of its own, and takes what `brain.prepare` made. New
+rows are found by anti-join; known ones are updated only where the newer word adds something. Each lease stamps
+what it touched with one `change_id`, in commit order, so that the index can ask what is new to it.
+"""
+
+from dataclasses import dataclass
+
+import duckdb
+import polars as pl
+
+Connection = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Rows inserted and rows changed by one merge."""
+
+    new: int
+    updated: int
+
+
+def next_change(con: Connection) -> int:
+    """A change id greater than any committed one; call it inside the write lease."""
+    return _number(con.execute("SELECT nextval('store.change_seq')"))
+
+
+def merge_urls(con: Connection, fresh: pl.DataFrame, known: pl.DataFrame, import_id: int) -> Merged:
+    """Insert URLs the lake lacks; of the known, keep the later title (the earlier one goes to `titles`)."""
+    con.execute("BEGIN")
+    change = next_change(con)
+    new = 0
+    if fresh.height:
+        con.register("fresh", fresh.to_arrow())
+        new = _number(
+            con.execute(
+                """
+                INSERT INTO store.urls
+                SELECT url_id, page_id, url, url_norm, scheme, host, domain, title, known_last_visit,
+                       known_last_visit, known_visits, typed_count, ?, ?
+                FROM fresh ANTI JOIN store.urls USING (url_id)""",
+                [import_id, change],
+            )
+        )
+        con.unregister("fresh")
+    updated = _update_urls(con, known, import_id, change) if known.height else 0
+    con.execute("COMMIT")
+    return Merged(new, updated)
+
+
+def _update_urls(con: Connection, known: pl.DataFrame, import_id: int, change: int) -> int:
+    con.register("known", known.to_arrow())
+    # Which title is newer is told by the last visit the source knew of, not by when the file was imported.
+    con.execute("""
+        CREATE OR REPLACE TEMP TABLE said AS
+        SELECT k.url_id, k.title, k.known_last_visit AS as_of, u.title AS old, u.title_as_of AS old_as_of,
+               k.title IS NOT NULL AND k.title IS DISTINCT FROM u.title
+                   AND (u.title IS NULL OR k.known_last_visit >= u.title_as_of) AS retitled,
+               greatest(k.known_last_visit, u.known_last_visit) AS last_visit,
+               greatest(k.known_visits, u.known_visits) AS visits,
+               greatest(k.typed_count, u.typed_count) AS typed,
+               u.known_last_visit IS DISTINCT FROM greatest(k.known_last_visit, u.known_last_visit) AS later
+        FROM known k JOIN store.urls u USING (url_id)""")
+    con.unregister("known")
+    con.execute(
+        """
+        INSERT INTO store.titles
+        SELECT url_id, title, as_of, ? FROM (
+            SELECT url_id, old AS title, old_as_of AS as_of FROM said WHERE retitled AND old IS NOT NULL
+            UNION ALL
+            SELECT url_id, title, as_of FROM said WHERE NOT retitled AND title IS NOT NULL
+                AND title IS DISTINCT FROM old
+        ) ANTI JOIN store.titles USING (url_id, title)""",
+        [import_id],
+    )
+    updated = _number(
+        con.execute(
+            """
+            UPDATE store.urls SET title = CASE WHEN retitled THEN said.title ELSE urls.title END,
+                title_as_of = CASE WHEN retitled OR said.title = urls.title
+                                   THEN greatest(said.as_of, urls.title_as_of) ELSE urls.title_as_of END,
+                known_last_visit = said.last_visit, known_visits = said.visits, typed_count = said.typed,
+                change_id = ?
+            FROM said WHERE said.url_id = urls.url_id AND (said.retitled OR said.later)""",
+            [change],
+        )
+    )
+    con.execute("DROP TABLE said")
+    return updated
+
+
+def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_id: int) -> Merged:
+    """Insert visits the lake lacks and observations this source had not made; fill in what known ones lacked.
+
+    A known visit keeps its flags; durations grow to the longest word, and NULLs are filled.
+    """
+    con.execute("BEGIN")
+    change = next_change(con)
+    con.register("part", visits.to_arrow())
+    new = _number(
+        con.execute(
+            """
+            INSERT INTO store.visits
+            SELECT visit_key, url_id, visited_at, from_key, opener_key, transition, navigation, is_visible, is_hop,
+                   is_subframe, is_reload, is_back_forward, duration_us, foreground_us, origin, title,
+                   ?::USMALLINT, ?, NULL, NULL, ?
+            FROM part ANTI JOIN store.visits USING (visit_key)""",
+            [source_id, import_id, change],
+        )
+    )
+    updated = 0
+    if new < visits.height:
+        updated = _number(
+            con.execute(
+                """
+                UPDATE store.visits SET duration_us = greatest(p.duration_us, visits.duration_us),
+                    foreground_us = greatest(p.foreground_us, visits.foreground_us),
+                    from_key = coalesce(visits.from_key, p.from_key),
+                    opener_key = coalesce(visits.opener_key, p.opener_key),
+                    title = coalesce(p.title, visits.title), change_id = ?
+                FROM part p WHERE p.visit_key = visits.visit_key AND (
+                    greatest(p.duration_us, visits.duration_us) IS DISTINCT FROM visits.duration_us
+                    OR greatest(p.foreground_us, visits.foreground_us) IS DISTINCT FROM visits.foreground_us
+                    OR (visits.from_key IS NULL AND p.from_key IS NOT NULL)
+                    OR (visits.opener_key IS NULL AND p.opener_key IS NOT NULL)
+                    OR (p.title IS NOT NULL AND p.title IS DISTINCT FROM visits.title))""",
+                [change],
+            )
+        )
+    con.execute(
+        """
+        INSERT INTO store.observations
+        SELECT visit_key, ?::USMALLINT, native_id, origin_device, ? FROM part
+        ANTI JOIN (SELECT visit_key FROM store.observations WHERE source_id = ?) USING (visit_key)""",
+        [source_id, import_id, source_id],
+    )
+    con.unregister("part")
+    con.execute("COMMIT")
+    return Merged(new, updated)
+
+
+def merge_links(con: Connection, links: pl.DataFrame) -> int:
+    """Fill in from/opener links that pointed forward in the file."""
+    con.register("links", links.to_arrow())
+    changed = _number(
+        con.execute("""
+            UPDATE store.visits SET from_key = coalesce(visits.from_key, l.from_key),
+                opener_key = coalesce(visits.opener_key, l.opener_key)
+            FROM links l WHERE l.visit_key = visits.visit_key AND (
+                (visits.from_key IS NULL AND l.from_key IS NOT NULL)
+                OR (visits.opener_key IS NULL AND l.opener_key IS NOT NULL))""")
+    )
+    con.unregister("links")
+    return changed
+
+
+def source_id(con: Connection, source: str, browser: str, profile: str, device: str) -> int:
+    """The id of a source, made on first use."""
+    row = con.execute(
+        "SELECT source_id FROM store.sources WHERE source = ? AND browser = ? AND profile = ? AND device = ?",
+        [source, browser, profile, device],
+    ).fetchone()
+    if row:
+        return int(row[0])
+    return _number(
+        con.execute(
+            "INSERT INTO store.sources VALUES (nextval('store.source_seq'), ?, ?, ?, ?) RETURNING source_id",
+            [source, browser, profile, device],
+        )
+    )
+
+
+def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
+    """Visits of this import that repeat another source's visit of the same URL within one second.
+
+    Reads only, so a read lease or snapshot will do. Columns: visit_key, duplicate_of (the nearest such visit).
+    """
+    # Joining on whole seconds keeps this a hash join; a mailbox visited 10,000 times would square otherwise.
+    return con.execute(
+        """
+        WITH mine AS (
+            SELECT visit_key, url_id, visited_at, source_id, unnest([s - 1, s, s + 1]) AS second
+            FROM (SELECT *, epoch_us(visited_at) // 1_000_000 AS s FROM store.visits)
+            WHERE import_id = $1 AND duplicate_of IS NULL),
+        theirs AS (
+            SELECT visit_key, url_id, visited_at, source_id, epoch_us(visited_at) // 1_000_000 AS second
+            FROM store.visits WHERE import_id IS DISTINCT FROM $1 AND duplicate_of IS NULL
+                AND source_id NOT IN (SELECT source_id FROM store.visits WHERE import_id = $1 LIMIT 1))
+        SELECT m.visit_key, arg_min(t.visit_key, abs(epoch_us(t.visited_at) - epoch_us(m.visited_at))) AS duplicate_of
+        FROM mine m JOIN theirs t USING (url_id, second)
+        WHERE abs(epoch_us(t.visited_at) - epoch_us(m.visited_at)) <= 1_000_000
+        GROUP BY m.visit_key""",
+        [import_id],
+    ).pl()
+
+
+def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
+    """Link visits to the ones they repeat, so that each is counted once; returns how many were linked."""
+    con.register("found", found.to_arrow())
+    changed = _number(
+        con.execute("""
+            UPDATE store.visits SET duplicate_of = f.duplicate_of,
+                duplicate_reason = 'same URL within 1 s, other source', change_id = nextval('store.change_seq')
+            FROM found f WHERE f.visit_key = visits.visit_key AND visits.duplicate_of IS NULL""")
+    )
+    con.unregister("found")
+    return changed
+
+
+def _number(result: Connection) -> int:
+    row = result.fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,117 @@
+"""The lake's schema: numbered steps, each applied once, in one transaction with its record.
+
+Base tables live in schema `store`; what people and models query are the views in `main` (see `brain.views`),
+which are rebuilt after every migration, so a step never has to carry them along. Steps are append-only: a
+released one never changes.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import duckdb
+
+from brain import views
+from brain.errors import LakeError
+
+Connection = duckdb.DuckDBPyConnection
+
+
+def _001_history(con: Connection) -> None:
+    # No PRIMARY KEY or UNIQUE on bulk tables: their indexes make loading several times slower, and every
+    # writer merges by anti-join under the exclusive lease.
+    con.execute("""
+        CREATE SEQUENCE store.change_seq;
+        CREATE SEQUENCE store.import_seq;
+        CREATE SEQUENCE store.source_seq;
+        CREATE TABLE store.meta (name VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
+        CREATE TABLE store.sources (
+            source_id USMALLINT PRIMARY KEY, source VARCHAR NOT NULL, browser VARCHAR NOT NULL,
+            profile VARCHAR NOT NULL, device VARCHAR NOT NULL);
+        CREATE TABLE store.imports (
+            import_id INTEGER PRIMARY KEY, path VARCHAR NOT NULL, source VARCHAR, browser VARCHAR,
+            profile VARCHAR, device VARCHAR, sha256 VARCHAR, bytes BIGINT, reader VARCHAR,
+            started_at TIMESTAMPTZ NOT NULL, finished_at TIMESTAMPTZ, status VARCHAR NOT NULL,
+            seen BIGINT NOT NULL DEFAULT 0, new BIGINT NOT NULL DEFAULT 0, updated BIGINT NOT NULL DEFAULT 0,
+            rejected BIGINT NOT NULL DEFAULT 0, visible BIGINT NOT NULL DEFAULT 0,
+            counts JSON, seconds DOUBLE, error VARCHAR, pid INTEGER);
+        CREATE TABLE store.rejects (import_id INTEGER NOT NULL, "where" VARCHAR NOT NULL, reason VARCHAR NOT NULL);
+        CREATE TABLE store.urls (
+            url_id UBIGINT NOT NULL, page_id UBIGINT NOT NULL, url VARCHAR NOT NULL, url_norm VARCHAR NOT NULL,
+            scheme VARCHAR NOT NULL, host VARCHAR NOT NULL, domain VARCHAR NOT NULL,
+            title VARCHAR, title_as_of TIMESTAMPTZ, known_last_visit TIMESTAMPTZ, known_visits BIGINT,
+            typed_count BIGINT, import_id INTEGER, change_id BIGINT NOT NULL);
+        CREATE TABLE store.titles (
+            url_id UBIGINT NOT NULL, title VARCHAR NOT NULL, as_of TIMESTAMPTZ, import_id INTEGER);
+        CREATE TABLE store.visits (
+            visit_key UBIGINT NOT NULL, url_id UBIGINT NOT NULL, visited_at TIMESTAMPTZ NOT NULL,
+            from_key UBIGINT, opener_key UBIGINT, transition BIGINT, navigation VARCHAR,
+            is_visible BOOLEAN NOT NULL, is_hop BOOLEAN NOT NULL, is_subframe BOOLEAN NOT NULL,
+            is_reload BOOLEAN NOT NULL, is_back_forward BOOLEAN NOT NULL,
+            duration_us BIGINT, foreground_us BIGINT, origin VARCHAR, title VARCHAR,
+            source_id USMALLINT NOT NULL, import_id INTEGER,
+            duplicate_of UBIGINT, duplicate_reason VARCHAR, change_id BIGINT NOT NULL);
+        CREATE TABLE store.observations (
+            visit_key UBIGINT NOT NULL, source_id USMALLINT NOT NULL, native_id BIGINT NOT NULL,
+            origin_device VARCHAR, import_id INTEGER);
+        CREATE TABLE store.documents (
+            doc_id VARCHAR NOT NULL, kind VARCHAR NOT NULL, page_id UBIGINT, title VARCHAR, text VARCHAR NOT NULL,
+            url VARCHAR, domain VARCHAR, source VARCHAR NOT NULL, origin VARCHAR, first_at TIMESTAMPTZ,
+            last_at TIMESTAMPTZ, visit_count BIGINT NOT NULL, version INTEGER NOT NULL DEFAULT 1,
+            state VARCHAR NOT NULL, change_id BIGINT NOT NULL);
+        CREATE TABLE store.page_aliases (alias_id UBIGINT NOT NULL, page_id UBIGINT NOT NULL, reason VARCHAR NOT NULL);
+    """)
+    from brain import inbox
+
+    inbox.ensure_schema(con)
+
+
+MIGRATIONS: tuple[tuple[int, str, Callable[[Connection], None]], ...] = ((1, "history", _001_history),)
+LATEST = MIGRATIONS[-1][0]
+
+
+def version(con: Connection) -> int:
+    """The number of the newest applied step; 0 for an empty file."""
+    known = con.execute(
+        "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'store' AND table_name = 'migrations'"
+    ).fetchone()
+    if not known or not known[0]:
+        return 0
+    row = con.execute("SELECT coalesce(max(number), 0) FROM store.migrations").fetchone()
+    return int(row[0]) if row else 0
+
+
+def check(con: Connection) -> None:
+    """Raise LakeError when the lake was written by a newer Brainlake. Reads only."""
+    if (found := version(con)) > LATEST:
+        raise LakeError(
+            f"this lake has schema {found}, made by a newer Brainlake; this one knows {LATEST}: upgrade it"
+        )
+
+
+def migrate(con: Connection) -> list[int]:
+    """Bring the lake to LATEST; returns the numbers applied now, empty when it was up to date.
+
+    Each step commits with its record or not at all. Raises LakeError for a newer lake or a failing step.
+    """
+    check(con)
+    done = version(con)
+    applied = []
+    for number, name, step in MIGRATIONS:
+        if number <= done:
+            continue
+        con.execute("BEGIN")
+        try:
+            con.execute("CREATE SCHEMA IF NOT EXISTS store")
+            con.execute(
+                "CREATE TABLE IF NOT EXISTS store.migrations "
+                "(number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
+            )
+            step(con)
+            views.create(con)
+            con.execute("INSERT INTO store.migrations VALUES (?, ?, ?)", [number, name, datetime.now(UTC)])
+            con.execute("COMMIT")
+        except duckdb.Error as error:
+            con.execute("ROLLBACK")
+            raise LakeError(f"migration {number} ({name}) failed and was rolled back: {error}") from error
+        applied.append(number)
+    return applied

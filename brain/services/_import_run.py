@@ -1,0 +1,257 @@
+"""One file's way into the lake: begin, read and merge batch by batch, finish. See `import_files`."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+
+from brain import merge, scrub, urls
+from brain.models import Batch, Rejected
+from brain.prepare import Preparer
+from brain.services import import_log
+from brain.snapshot import Snapshot
+from brain.workspace import Workspace
+
+Progress = Callable[[str, int, int | None], None]
+
+# A lease longer than this keeps other processes waiting too long; the slice is adapted to stay below.
+LEASE_SECONDS = 0.3
+ROWS_PER_LEASE = 100_000
+REJECTS_KEPT = 1_000
+
+
+@dataclass(slots=True)
+class RunTotals:
+    """Counts of one file's import."""
+
+    import_id: str | None = None
+    status: str = "imported"
+    seen: int = 0
+    new: int = 0
+    updated: int = 0
+    rejected: int = 0
+    visible: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    error: str | None = None
+
+    def add(self, name: str, number: int) -> None:
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
+
+
+class ImportRun:
+    """Reads one safe copy with one importer and merges what comes out."""
+
+    def __init__(
+        self,
+        ws: Workspace,
+        reader: ModuleType,
+        original: Path,
+        taken: Snapshot,
+        browser: str,
+        profile: str,
+        device: str,
+    ) -> None:
+        self._ws = ws
+        self._reader = reader
+        self._original = original
+        self._taken = taken
+        self._preparer = Preparer(ws.key, ws.policy)
+        self._rejects: list[Rejected] = []
+        self._slice = ROWS_PER_LEASE
+        self.where = (reader.NAME, browser, profile, device)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the same bytes would be read or cleaned differently, so that they are read again."""
+        rules = f"{self._reader.NAME}-{self._reader.VERSION}/u{urls.RULES_VERSION}/s{scrub.RULES_VERSION}"
+        return f"{rules}/{self._ws.policy.fingerprint}"
+
+    def execute(self, dry_run: bool, since_us: int | None, progress: Progress) -> RunTotals:
+        """Read everything; merge unless `dry_run`. Raises SourceError when the file as a whole cannot be read."""
+        started = time.monotonic()
+        totals = RunTotals()
+        source = 0
+        if not dry_run:
+            import_id, source = import_log.begin(
+                self._ws, self._original, self._taken, self.fingerprint, self.where
+            )
+            totals.import_id = str(import_id)
+        try:
+            for item in _ahead(self._reader.read(self._taken.path)):
+                if isinstance(item, Rejected):
+                    totals.rejected += 1
+                    if len(self._rejects) < REJECTS_KEPT:
+                        self._rejects.append(item)
+                elif item.record == "urls":
+                    self._take_urls(item, totals, dry_run)
+                else:
+                    self._take_visits(item, totals, source, since_us, dry_run)
+                    progress(f"importing {self._original.name}", totals.seen, None)
+        except Exception as error:
+            if totals.import_id:
+                import_log.abort(self._ws, int(totals.import_id), error)
+            raise
+        self._close(totals, dry_run)
+        if totals.import_id:
+            import_log.finish(self._ws, totals, self._rejects, time.monotonic() - started)
+        return totals
+
+    def _take_urls(self, batch: Batch, totals: RunTotals, dry_run: bool) -> None:
+        fresh, known = self._preparer.urls(batch.rows, self._known_urls)
+        totals.add("urls", batch.rows.num_rows)
+        totals.add("new_urls", fresh.height)
+        if dry_run or not (fresh.height or known.height):
+            return
+        self._keep_raw("urls", fresh, totals)
+        import_id = int(totals.import_id or 0)
+        for start in range(0, max(fresh.height, known.height), self._slice):
+            with self._ws.lake.write(what=f"import {self._original.name}") as con:
+                merged = merge.merge_urls(
+                    con, fresh.slice(start, self._slice), known.slice(start, self._slice), import_id
+                )
+            totals.add("retitled_urls", merged.updated)
+
+    def _take_visits(
+        self, batch: Batch, totals: RunTotals, source: int, since_us: int | None, dry_run: bool
+    ) -> None:
+        rows = batch.rows
+        if since_us is not None:
+            import pyarrow.compute as pc
+
+            rows = rows.filter(pc.greater_equal(rows["visited_us"], since_us))
+        frame = self._preparer.visits(rows)
+        totals.seen += rows.num_rows
+        totals.visible += int(frame["is_visible"].sum())
+        known = self._known_visits(frame["visit_key"])
+        new = frame.filter(~known)
+        if dry_run:
+            totals.new += new.height
+            return
+        self._keep_raw("visits", new, totals)
+        start = 0
+        while start < frame.height:
+            part = frame.slice(start, self._slice)
+            began = time.monotonic()
+            with self._ws.lake.write(what=f"import {self._original.name}") as con:
+                held = time.monotonic()
+                merged = merge.merge_visits(con, part, source, int(totals.import_id or 0))
+            start += part.height
+            totals.new += merged.new
+            totals.updated += merged.updated
+            self._adapt(time.monotonic() - held, began)
+
+    def _adapt(self, seconds: float, began: float) -> None:
+        """Keep leases near the limit: halve the slice when over it, grow it back when well below."""
+        if seconds > LEASE_SECONDS:
+            self._slice = max(10_000, self._slice // 2)
+        elif seconds < LEASE_SECONDS / 3:
+            self._slice = min(ROWS_PER_LEASE, self._slice * 2)
+
+    def _close(self, totals: RunTotals, dry_run: bool) -> None:
+        totals.add("denied_urls", self._preparer.denied_urls)
+        totals.add("denied_visits", self._preparer.denied_visits)
+        if self._preparer.orphan_visits:
+            totals.rejected += self._preparer.orphan_visits
+            self._rejects.append(
+                Rejected("visits", f"{self._preparer.orphan_visits} visits name a URL that the file lacks")
+            )
+        links = self._preparer.late_links()
+        if not dry_run and links.height:
+            with self._ws.lake.write(what="link visits") as con:
+                merge.merge_links(con, links)
+        if not dry_run and totals.new:
+            self._link_duplicates(totals)
+        if totals.rejected:
+            totals.status = "partial" if totals.seen else "failed"
+            totals.error = None if totals.seen else f"none of its {totals.rejected} records could be read"
+        elif not totals.seen:
+            totals.status, totals.error = "empty", "the file holds no visits"
+
+    def _link_duplicates(self, totals: RunTotals) -> None:
+        lake = self._ws.lake
+        with lake.read(what="find duplicates") as con:
+            others = con.execute(
+                "SELECT count(*) FROM store.sources s WHERE EXISTS "
+                "(SELECT 1 FROM store.observations o WHERE o.source_id = s.source_id)"
+            ).fetchone()
+        if not others or others[0] < 2:
+            return
+        with lake.snapshot() as con:
+            found = merge.find_duplicates(con, int(totals.import_id or 0))
+        if found.height:
+            with lake.write(what="link duplicates") as con:
+                totals.add("duplicates", merge.mark_duplicates(con, found))
+
+    def _known_urls(self, url_ids: pl.Series) -> pl.Series:
+        return self._known("store.urls", "url_id", url_ids)
+
+    def _known_visits(self, keys: pl.Series) -> pl.Series:
+        return self._known("store.visits", "visit_key", keys)
+
+    def _known(self, table: str, column: str, keys: pl.Series) -> pl.Series:
+        """Which keys the lake has, as a mask."""
+        with self._ws.lake.read(what="import check") as con:
+            con.register("asked", keys.to_frame(column).to_arrow())
+            found = con.execute(f"SELECT {column} FROM asked SEMI JOIN {table} USING ({column})").pl()
+        return (
+            keys.is_in(found[column].implode()) if found.height else pl.repeat(False, len(keys), eager=True)
+        )
+
+    def _keep_raw(self, record: str, rows: pl.DataFrame, totals: RunTotals) -> None:
+        """Write the rows that are about to be merged to raw/: with them the lake can be rebuilt.
+
+        Before the merge, so that no crash leaves a merged row out; one written twice merges to one.
+        """
+        if not rows.height:
+            return
+        folder = self._ws.home.raw / f"{int(totals.import_id or 0):08d}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number = len(list(folder.glob(f"{record}-*.parquet"))) + 1
+        path = folder / f"{record}-{number:05d}.parquet"
+        rows.write_parquet(path.with_suffix(".draft"), compression="zstd", compression_level=1)
+        path.with_suffix(".draft").chmod(0o600)
+        path.with_suffix(".draft").replace(path)
+
+
+def _ahead(items: Iterator[Batch | Rejected], depth: int = 2) -> Iterator[Batch | Rejected]:
+    """The same items, read in a thread a little ahead: reading SQLite and merging then overlap."""
+    waiting: queue.Queue[object] = queue.Queue(depth)
+    stop = threading.Event()
+    end = object()
+
+    def put(item: object) -> bool:
+        while not stop.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            while chunk := list(islice(items, 1)):
+                if not put(chunk[0]):
+                    return
+            put(end)
+        except BaseException as error:  # handed over: raised again in the reader of the queue
+            put(error)
+
+    thread = threading.Thread(target=work, name="importer", daemon=True)
+    thread.start()
+    try:
+        while (item := waiting.get()) is not end:
+            if isinstance(item, BaseException):
+                raise item
+            assert isinstance(item, Batch | Rejected)
+            yield item
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,192 @@
+"""Import files: find what is in them, take a safe copy, read, clean, keep, merge.
+
+The same file twice is recognised by its hash and left alone. A run that was killed leaves merged rows and a record
+marked `running`; the next run of the same file finds those rows known and completes the rest.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from brain import discovery, importers, snapshot
+from brain.errors import BrainError, EmptySource, SourceError, UsageError
+from brain.services import coverage, import_log
+from brain.services._import_run import ImportRun, RunTotals
+from brain.workspace import Workspace
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What became of one file. `seen`, `new` and `visible` count visits in history files."""
+
+    id: str | None
+    path: str
+    source: str | None
+    browser: str | None
+    profile: str | None
+    sha256: str | None
+    status: str  # imported, unchanged, empty, failed or partial
+    seen: int = 0
+    new: int = 0
+    updated: int = 0
+    rejected: int = 0
+    visible: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """All files of one request, in the order they were found."""
+
+    imports: list[ImportOutcome]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        names = ("seen", "new", "updated", "rejected", "visible")
+        return {"files": len(self.imports)} | {n: sum(getattr(i, n) for i in self.imports) for n in names}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"imports": [asdict(i) for i in self.imports], "totals": self.totals}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How files are to be taken. Names given here win over what a path suggests."""
+
+    browser: str | None = None
+    profile: str | None = None
+    device: str | None = None
+    dry_run: bool = False
+    since_us: int | None = None
+
+
+def import_files(
+    ws: Workspace,
+    paths: Iterable[Path],
+    options: ImportOptions = ImportOptions(),
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import every file named, and every file found in folders named. One bad file never stops the others.
+
+    Raises UsageError when no paths are given; what happens to each file is in its outcome.
+    """
+    files = list(find_files(paths))
+    if not files:
+        raise UsageError("nothing to import: name a file or a folder, or use --auto")
+    ws.lake.ensure()
+    outcomes = [_import_one(ws, file, options, progress or _silent) for file in files]
+    if not options.dry_run:
+        coverage.refresh(ws)
+    return ImportReport(outcomes)
+
+
+def find_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files behind the paths: a file is itself, a folder is what an importer would read in it, each once."""
+    seen = set()
+    for path in paths:
+        found = discovery.expand(path) if path.is_dir() else [path]
+        for file in found or [path]:
+            if (real := file.absolute()) not in seen:
+                seen.add(real)
+                yield file
+
+
+def _import_one(ws: Workspace, path: Path, options: ImportOptions, progress: Progress) -> ImportOutcome:
+    started = time.monotonic()
+    taken: snapshot.Snapshot | None = None
+    source: str | None = None
+    browser, profile = discovery.browser_of(path)
+    browser, profile = options.browser or browser, options.profile or profile
+    try:
+        with _private_folder(ws) as folder:
+            progress(f"copying {path.name}", 0, None)
+            taken = snapshot.take(path, folder)
+            reader = importers.pick(taken.path)
+            source = reader.NAME
+            browser = browser or ("chromium" if source == "chromium" else "unknown")
+            run = ImportRun(ws, reader, path, taken, browser, profile or "", options.device or "")
+            if not options.dry_run and (
+                earlier := import_log.earlier_import(ws, taken.sha256, run.fingerprint, run.where)
+            ):
+                return ImportOutcome(
+                    **earlier,  # type: ignore[arg-type]
+                    path=str(path),
+                    status="unchanged",
+                    seconds=round(time.monotonic() - started, 3),
+                )
+            totals = run.execute(options.dry_run, options.since_us, progress)
+        return _outcome(path, source, browser, profile, taken, totals, started)
+    except EmptySource as error:
+        status, reason = "empty", error
+    except SourceError as error:
+        status, reason = "failed", error
+    except BrainError as error:
+        raise error
+    import_id = None if options.dry_run else import_log.record_failure(ws, path, source, status, str(reason))
+    return ImportOutcome(
+        id=import_id,
+        path=str(path),
+        source=source,
+        browser=browser,
+        profile=profile,
+        sha256=taken.sha256 if taken else None,
+        status=status,
+        seconds=round(time.monotonic() - started, 3),
+        error=str(reason),
+    )
+
+
+def _outcome(
+    path: Path,
+    source: str,
+    browser: str | None,
+    profile: str | None,
+    taken: snapshot.Snapshot,
+    totals: RunTotals,
+    started: float,
+) -> ImportOutcome:
+    return ImportOutcome(
+        id=totals.import_id,
+        path=str(path),
+        source=source,
+        browser=browser,
+        profile=profile,
+        sha256=taken.sha256,
+        status=totals.status,
+        seen=totals.seen,
+        new=totals.new,
+        updated=totals.updated,
+        rejected=totals.rejected,
+        visible=totals.visible,
+        counts=totals.counts,
+        seconds=round(time.monotonic() - started, 3),
+        error=totals.error,
+    )
+
+
+@contextmanager
+def _private_folder(ws: Workspace) -> Iterator[Path]:
+    """A folder in the home for copies of originals, gone when the import ends."""
+    for old in ws.home.cache.glob("import-*"):  # left by a process that was killed
+        pid = old.name.split("-")[1]
+        if pid.isdecimal() and not import_log.is_alive(int(pid)):
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"import-{os.getpid()}-", dir=ws.home.cache))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    """No progress wanted."""

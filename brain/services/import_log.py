@@ -1,0 +1,199 @@
+"""The record of imports: what ran, what it counted, what it could not take."""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from brain import merge
+from brain.errors import UsageError
+from brain.intervals import iso, to_us
+from brain.models import Rejected
+from brain.snapshot import Snapshot
+from brain.workspace import Workspace
+
+if TYPE_CHECKING:
+    from brain.services._import_run import RunTotals
+
+Where = tuple[str, str, str, str]  # source, browser, profile, device
+
+
+def begin(ws: Workspace, path: Path, taken: Snapshot, reader: str, where: Where) -> tuple[int, int]:
+    """Record that an import of this file starts; returns (import_id, source_id).
+
+    Earlier runs of the file that never finished, and whose process is gone, are marked interrupted.
+    """
+    with ws.lake.write(what="begin import") as con:
+        con.execute("BEGIN")
+        for import_id, pid in con.execute(
+            "SELECT import_id, pid FROM store.imports WHERE status = 'running' AND sha256 = ?", [taken.sha256]
+        ).fetchall():
+            if not is_alive(pid):
+                con.execute(
+                    "UPDATE store.imports SET status = 'interrupted' WHERE import_id = ?", [import_id]
+                )
+        source_id = merge.source_id(con, *where)
+        row = con.execute(
+            """
+            INSERT INTO store.imports (import_id, path, source, browser, profile, device, sha256, bytes, reader,
+                                       started_at, status, pid)
+            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?) RETURNING import_id""",
+            [str(path), *where, taken.sha256, taken.bytes, reader, datetime.now(UTC), os.getpid()],
+        ).fetchone()
+        con.execute("COMMIT")
+    assert row
+    return int(row[0]), source_id
+
+
+def finish(ws: Workspace, totals: "RunTotals", rejects: list[Rejected], seconds: float) -> None:
+    """Record the outcome and the rejected records kept."""
+    assert totals.import_id
+    with ws.lake.write(what="finish import") as con:
+        con.execute("BEGIN")
+        if rejects:
+            con.executemany(
+                "INSERT INTO store.rejects VALUES (?, ?, ?)",
+                [[int(totals.import_id), r.where, r.reason] for r in rejects],
+            )
+        con.execute(
+            """
+            UPDATE store.imports SET finished_at = ?, status = ?, seen = ?, new = ?, updated = ?, rejected = ?,
+                visible = ?, counts = ?, seconds = ?, error = ? WHERE import_id = ?""",
+            [
+                datetime.now(UTC),
+                totals.status,
+                totals.seen,
+                totals.new,
+                totals.updated,
+                totals.rejected,
+                totals.visible,
+                json.dumps(totals.counts),
+                seconds,
+                totals.error,
+                int(totals.import_id),
+            ],
+        )
+        con.execute("COMMIT")
+
+
+def mark_interrupted(ws: Workspace) -> int:
+    """Mark imports that say they run although their process is gone; returns how many."""
+    with ws.lake.write(what="imports") as con:
+        rows = con.execute("SELECT import_id, pid FROM store.imports WHERE status = 'running'").fetchall()
+        dead = [import_id for import_id, pid in rows if not is_alive(pid)]
+        for import_id in dead:
+            con.execute("UPDATE store.imports SET status = 'interrupted' WHERE import_id = ?", [import_id])
+    return len(dead)
+
+
+def abort(ws: Workspace, import_id: int, error: BaseException) -> None:
+    """Record that a begun import failed."""
+    with ws.lake.write(what="abort import") as con:
+        con.execute(
+            "UPDATE store.imports SET status = 'failed', finished_at = ?, error = ? WHERE import_id = ?",
+            [datetime.now(UTC), str(error).split("\n", 1)[0], import_id],
+        )
+
+
+def record_failure(ws: Workspace, path: Path, source: str | None, status: str, error: str) -> str:
+    """Record a file that could not be read at all, unless its import had begun and says so itself."""
+    with ws.lake.write(what="record import") as con:
+        begun = con.execute(
+            "SELECT max(import_id) FROM store.imports WHERE path = ? AND pid = ? AND status = 'failed' AND error = ?",
+            [str(path), os.getpid(), error],
+        ).fetchone()
+        if begun and begun[0]:
+            return str(begun[0])
+        now = datetime.now(UTC)
+        row = con.execute(
+            """
+            INSERT INTO store.imports (import_id, path, source, started_at, finished_at, status, error, pid)
+            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?) RETURNING import_id""",
+            [str(path), source, now, now, status, error, os.getpid()],
+        ).fetchone()
+    assert row
+    return str(row[0])
+
+
+def earlier_import(ws: Workspace, sha256: str, reader: str, where: Where) -> dict[str, Any] | None:
+    """What a complete import of the same bytes under the same rules counted, or None."""
+    with ws.lake.read(what="import check") as con:
+        row = con.execute(
+            """
+            SELECT import_id, seen, visible, rejected FROM store.imports
+            WHERE sha256 = ? AND reader = ? AND source = ? AND browser = ? AND profile = ? AND device = ?
+                AND status IN ('imported', 'partial') ORDER BY import_id DESC LIMIT 1""",
+            [sha256, reader, *where],
+        ).fetchone()
+    if row is None:
+        return None
+    source, browser, profile, _ = where
+    return {
+        "id": str(row[0]),
+        "source": source,
+        "browser": browser,
+        "profile": profile,
+        "sha256": sha256,
+        "seen": row[1],
+        "visible": row[2],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDetail:
+    """One import and the records it could not take (at most 1,000 are kept; `rejected` counts all)."""
+
+    record: dict[str, Any]
+    rejects: list[dict[str, str]]
+
+
+def list_imports(ws: Workspace) -> list[dict[str, Any]]:
+    """All imports, newest last."""
+    return _records(ws, "", [])
+
+
+def show_import(ws: Workspace, import_id: str) -> ImportDetail:
+    """One import with its rejects. Raises UsageError for an unknown id."""
+    number = int(import_id) if import_id.isdecimal() and len(import_id) < 10 else -1
+    records = _records(ws, "WHERE import_id = ?", [number])
+    if not records:
+        raise UsageError(f"there is no import {import_id!r}; `brain imports` lists them")
+    with ws.lake.read(what="imports") as con:
+        rows = con.execute(
+            'SELECT "where", reason FROM store.rejects WHERE import_id = ?', [number]
+        ).fetchall()
+    return ImportDetail(records[0], [{"where": w, "reason": r} for w, r in rows])
+
+
+def _records(ws: Workspace, where: str, values: list[Any]) -> list[dict[str, Any]]:
+    if not ws.lake.exists:
+        return []
+    with ws.lake.read(what="imports") as con:
+        cursor = con.execute(
+            f"""
+            SELECT import_id::VARCHAR AS id, path, source, browser, profile, sha256, status, seen, new, updated,
+                   rejected, visible, counts, seconds, error, started_at
+            FROM store.imports {where} ORDER BY import_id""",
+            values,
+        )
+        names = [column[0] for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    for row in rows:
+        row["counts"] = json.loads(row["counts"]) if row["counts"] else {}
+        row["started_at"] = iso(to_us(row["started_at"]))
+    return rows
+
+
+def is_alive(pid: int | None) -> bool:
+    """Whether a process with this id runs now."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,199 @@
+"""Bring the search index up to the lake: rows for what is new at once, vectors as they are computed.
+
+Pages become documents when a person saw them at least once. A crash at any point leaves documents marked `stale`
+(not in the index yet) or `pending` (in it, found by keyword, without a vector); the next run finishes them.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from brain.errors import ModelUnavailable
+from brain.services import coverage
+from brain.workspace import Workspace
+
+Progress = Callable[[str, int, int | None], None]
+
+_ROWS_PER_LEASE = 20_000
+_WATERMARK = "documents_through_change"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one run did: documents written to the index, vectors made, documents left without one and why."""
+
+    indexed: int
+    removed: int
+    embedded: int
+    pending: int
+    seconds: float
+    degraded: list[str]
+
+
+def index_documents(
+    ws: Workspace, *, rebuild: bool = False, embed: bool = True, progress: Progress | None = None
+) -> IndexReport:
+    """Index everything that waits. `rebuild` drops the derived index and makes it anew from the lake.
+
+    Without a model documents are found by keyword and the report says so. Raises IndexUnavailable when the index
+    cannot be written.
+    """
+    started = time.monotonic()
+    say = progress or (lambda stage, done, total: None)
+    degraded: list[str] = []
+    if not ws.lake.exists:
+        return IndexReport(0, 0, 0, 0, 0.0, [])
+    ws.lake.ensure()
+    embedder, reason = ws.embedder_or_none() if embed else (None, None)
+    if reason:
+        degraded.append(f"keyword only: {reason}")
+    ws.index.prepare(embedder.identity if embedder else None)
+    if rebuild:
+        ws.index.drop()
+        _mark_all_stale(ws)
+    refresh_pages(ws, say)
+    indexed, removed = _write_stale(ws, say)
+    embedded = 0
+    if embedder:
+        embedded = ws.index.embed_pending(
+            embedder, progress=lambda done, total: say("embedding", done, total)
+        )
+    ws.index.optimize()
+    pending = ws.index.pending()
+    _settle(ws)
+    coverage.refresh(ws)
+    return IndexReport(indexed, removed, embedded, pending, round(time.monotonic() - started, 3), degraded)
+
+
+def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
+    """Make or renew the documents of pages touched since the last run; returns how many changed.
+
+    Pages whose visits all went are marked `gone`.
+    """
+    with ws.lake.snapshot() as con:
+        frame, through = _changed_pages(con)
+    for start in range(0, frame.height, _ROWS_PER_LEASE):
+        part = frame.slice(start, _ROWS_PER_LEASE)
+        with ws.lake.write(what="documents") as con:
+            con.register("part", part.to_arrow())
+            con.execute("BEGIN")
+            con.execute("DELETE FROM store.documents WHERE doc_id IN (SELECT doc_id FROM part)")
+            con.execute("""
+                INSERT INTO store.documents
+                SELECT doc_id, 'page', page_id, title, '', url, domain, source, origin, first_at, last_at,
+                       visit_count, 1, CASE WHEN visit_count > 0 THEN 'stale' ELSE 'removed' END,
+                       nextval('store.change_seq')
+                FROM part""")
+            con.execute("COMMIT")
+            con.unregister("part")
+        if say:
+            say("documents", min(start + _ROWS_PER_LEASE, frame.height), frame.height)
+    if through:
+        with ws.lake.write(what="documents") as con:
+            con.execute(
+                "INSERT INTO store.meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                [_WATERMARK, str(through)],
+            )
+    return frame.height
+
+
+def _changed_pages(con: "object") -> tuple[pl.DataFrame, int]:
+    import duckdb
+
+    assert isinstance(con, duckdb.DuckDBPyConnection)
+    row = con.execute("SELECT value::BIGINT FROM store.meta WHERE name = ?", [_WATERMARK]).fetchone()
+    since = row[0] if row else 0
+    row = con.execute("""
+        SELECT greatest((SELECT max(change_id) FROM store.urls), (SELECT max(change_id) FROM store.visits))
+    """).fetchone()
+    through = row[0] if row and row[0] else 0
+    if through <= since:
+        return pl.DataFrame(), 0
+    frame = con.execute(
+        """
+        WITH dirty AS (
+            SELECT page_id FROM store.urls WHERE change_id > $1
+            UNION SELECT page_id FROM store.visits v JOIN store.urls USING (url_id) WHERE v.change_id > $1),
+        seen AS (
+            SELECT u.page_id, min(v.visited_at) AS first_at, max(v.visited_at) AS last_at, count(*) AS visit_count,
+                   arg_max(u.url, v.visited_at) AS url, any_value(u.domain) AS domain,
+                   arg_max(v.source_id, v.visited_at) AS source_id
+            FROM store.visits v JOIN store.urls u USING (url_id) SEMI JOIN dirty USING (page_id)
+            WHERE v.is_visible AND v.duplicate_of IS NULL GROUP BY u.page_id),
+        named AS (
+            SELECT page_id, arg_max(title, title_as_of) AS title
+            FROM store.urls SEMI JOIN dirty USING (page_id) GROUP BY page_id),
+        page AS (
+            SELECT 'p' || lpad(lower(hex(page_id)), 16, '0') AS doc_id, page_id, title, url, domain, source,
+                   browser || CASE WHEN profile = '' THEN '' ELSE '/' || profile END AS origin,
+                   first_at, last_at, coalesce(visit_count, 0) AS visit_count
+            FROM dirty LEFT JOIN seen USING (page_id) LEFT JOIN named USING (page_id)
+            LEFT JOIN store.sources USING (source_id))
+        SELECT p.doc_id, p.page_id, p.title, p.url, p.domain, coalesce(p.source, d.source) AS source, p.origin,
+               p.first_at, p.last_at, p.visit_count
+        FROM page p LEFT JOIN store.documents d USING (doc_id)
+        WHERE CASE WHEN p.visit_count = 0 THEN d.doc_id IS NOT NULL AND d.state NOT IN ('removed', 'gone')
+              ELSE d.doc_id IS NULL OR d.state IN ('removed', 'gone')
+                  OR (p.title, p.url, p.last_at, p.visit_count, p.first_at)
+                     IS DISTINCT FROM (d.title, d.url, d.last_at, d.visit_count, d.first_at) END""",
+        [since],
+    ).pl()
+    return frame, through
+
+
+def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:
+    """Write waiting documents to the index; a document that changes meanwhile stays stale for the next round."""
+    indexed = removed = 0
+    while True:
+        with ws.lake.read(what="index") as con:
+            total = con.execute(
+                "SELECT count(*) FROM store.documents WHERE state IN ('stale', 'removed')"
+            ).fetchone()
+            part = con.execute(f"""
+                SELECT doc_id AS id, kind, text, title, url, domain, source, origin, epoch_us(first_at) AS first_us,
+                       epoch_us(last_at) AS last_us, visit_count, state, change_id
+                FROM store.documents WHERE state IN ('stale', 'removed') LIMIT {_ROWS_PER_LEASE}""").pl()
+        if not part.height:
+            return indexed, removed
+        gone = part.filter(pl.col("state") == "removed")
+        if gone.height:
+            ws.index.delete(gone["id"].to_list())
+            removed += gone.height
+        fresh = part.filter(pl.col("state") == "stale").drop("state", "change_id")
+        if fresh.height:
+            ws.index.upsert(fresh)
+            indexed += fresh.height
+        with ws.lake.write(what="index") as con:
+            con.register("part", part.select("id", "change_id").to_arrow())
+            con.execute("""
+                UPDATE store.documents SET state = CASE state WHEN 'stale' THEN 'pending' ELSE 'gone' END
+                FROM part WHERE part.id = doc_id AND part.change_id = documents.change_id""")
+            con.unregister("part")
+        say("indexing", indexed, indexed + (total[0] if total else 0) - fresh.height)
+
+
+def _settle(ws: Workspace) -> None:
+    """Mark documents ready whose vectors are all there."""
+    waiting = ws.index.pending_ids()
+    with ws.lake.write(what="index") as con:
+        con.register("waiting", pl.DataFrame({"id": waiting}, schema={"id": pl.String}).to_arrow())
+        con.execute("""
+            UPDATE store.documents SET state = 'ready'
+            WHERE state = 'pending' AND doc_id NOT IN (SELECT id FROM waiting)""")
+        con.unregister("waiting")
+
+
+def _mark_all_stale(ws: Workspace) -> None:
+    with ws.lake.write(what="index rebuild") as con:
+        con.execute("UPDATE store.documents SET state = 'stale' WHERE state IN ('pending', 'ready')")
+
+
+def model_missing(ws: Workspace) -> str | None:
+    """Why semantic search is off, or None."""
+    try:
+        ws.embedder  # noqa: B018 - loading is the test
+    except ModelUnavailable as error:
+        return str(error)
+    return None
