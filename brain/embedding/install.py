@@ -133,7 +133,7 @@ def _build(source: Path, folder: Path) -> None:
 
 
 def _publish(built: Path, root: Path) -> None:
-    """Rename into place. A whole model put there meanwhile by another process is as good; a damaged one goes."""
+    """Rename into place. A whole model put there meanwhile is as good; a damaged one is moved away."""
     target = root / installed.FOLDER
     for _attempt in range(5):
         try:

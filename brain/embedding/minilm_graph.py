@@ -125,9 +125,9 @@ class _Encoder(_Graph):
         """x @ W.T + b for each named layer; in int8 they share one quantisation of x."""
         if not self.int8:
             return [self._linear(x, name) for name in names]
-        shared = [f"{x}_int8", f"{x}_scale", f"{x}_zero"]
-        self.ops("DynamicQuantizeLinear", x, outputs=shared)
-        return [self._linear_int8(*shared, name) for name in names]
+        values, scale, zero = f"{x}_int8", f"{x}_scale", f"{x}_zero"
+        self.ops("DynamicQuantizeLinear", x, outputs=[values, scale, zero])
+        return [self._linear_int8(values, scale, zero, name) for name in names]
 
     def _linear(self, x: str, name: str) -> str:
         y = self.op("MatMul", x, self.const(self.weights[f"{name}.weight"].T, f"{name}.weight"))

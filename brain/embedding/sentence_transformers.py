@@ -31,10 +31,12 @@ class SentenceTransformerEmbedder:
     def __init__(self, name: str, *, threads: int | None = None):
         try:
             import torch
+            import transformers
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise ModelUnavailable(f"the model {name!r} needs the extra: {_EXTRA}") from error
         folder = _folder(name)
+        transformers.utils.logging.disable_progress_bar()  # loading would draw on stderr
         if threads:
             torch.set_num_threads(threads)
         try:
@@ -43,7 +45,7 @@ class SentenceTransformerEmbedder:
             first = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
             raise ModelUnavailable(f"the model in {folder} cannot be loaded: {first}") from error
         self._identity = ModelIdentity(
-            id=name,
+            id=folder.name if Path(name).expanduser().is_dir() else name,
             revision=_revision(folder),
             dimension=len(self._model.encode_query("")),
             weights_sha256=_weights_sha256(folder),
