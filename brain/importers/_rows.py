@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brain.importers._sqlite import Int64s, members
+from brain.importers._keys import Int64s, Keys
 from brain.models import EARLIEST_US, LATEST_US, Rejected
 
 
@@ -48,11 +48,11 @@ def reject_times(
 
 
 def split_known(
-    rows: pa.RecordBatch, column: str, refs: Int64s, table: str
+    rows: pa.RecordBatch, column: str, refs: Keys, table: str
 ) -> tuple[pa.RecordBatch, list[Rejected]]:
-    """The rows whose URL is known, and the rejects for the others. `refs` is sorted."""
+    """The rows whose URL is known, and the rejects for the others."""
     named = rows.column(column).to_numpy()
-    found, _ = members(refs, named)
+    found, _ = refs.find(named)
     if found.all():
         return rows, []
     ids = rows.column("id").to_numpy()[~found].tolist()

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from brain.errors import SourceError
+from brain.importers._keys import Int64s, Keys
 from brain.models import Rejected
 
-Int64s = npt.NDArray[np.int64]
 CellType = Literal["int", "text"]
 BATCH_ROWS = 131_072
 HEADER = b"SQLite format 3\x00"
@@ -56,7 +56,9 @@ def table_columns(path: Path) -> dict[str, frozenset[str]]:
         try:
             names = [
                 str(name, "utf-8", "replace")
-                for (name,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
+                for (name,) in con.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+                )
             ]
             return {
                 name: frozenset(
@@ -108,7 +110,9 @@ class Reader:
             if batch.num_rows and not _increasing(batch.column(0), start):
                 damage, batch = "its keys are out of order", None
             if damage and start == _LOWEST and (batch is None or not batch.num_rows):
-                raise SourceError(f"{self._path.name} is damaged: nothing of its table {table} can be read ({damage})")
+                raise SourceError(
+                    f"{self._path.name} is damaged: nothing of its table {table} can be read ({damage})"
+                )
             yield from rejects
             if batch is not None and batch.num_rows:
                 yield batch
@@ -141,11 +145,12 @@ class Reader:
             batch = self._row_by_row(table, query, wanted)[0]
         return tuple(column.to_numpy() for column in batch.columns)
 
-    def side(self, table: str, key: str, value: str, low: int, high: int) -> tuple[Int64s, Int64s]:
-        """Keys from `low` to `high` of a side table, sorted, with their values; see :meth:`numbers`."""
-        keys, values = self.numbers(table, (key, value), f"{_quoted(key)} BETWEEN {low} AND {high}")
-        order = np.argsort(keys, kind="stable")
-        return keys[order], values[order]
+    def side(self, table: str, key: str, value: str, wanted: Int64s) -> tuple[npt.NDArray[np.bool_], Int64s]:
+        """For each of the ids `wanted`: whether the side table has a value for it, and which; see :meth:`numbers`."""
+        span = f"{_quoted(key)} BETWEEN {wanted.min()} AND {wanted.max()}"
+        keys, values = self.numbers(table, (key, value), span)
+        keys, first = np.unique(keys, return_index=True)
+        return Keys(keys).pick(values[first], wanted)
 
     def _query(self, table: str, wanted: tuple[Column, ...], key: str, after: int, rows: int) -> str:
         have = self.tables[table]
@@ -195,7 +200,9 @@ class Reader:
         except (sqlite3.Error, OverflowError) as error:
             damage = str(error)
         columns = list(zip(*good, strict=True)) or [()] * len(wanted)
-        arrays = [pa.array(values, _ARROW[column.type]) for column, values in zip(wanted, columns, strict=True)]
+        arrays = [
+            pa.array(values, _ARROW[column.type]) for column, values in zip(wanted, columns, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(arrays, names=[c.name for c in wanted]), rejects, last, damage
 
 
@@ -215,16 +222,6 @@ def reading(path: Path) -> Iterator[Reader]:
             raise SourceError(f"{path.name} cannot be opened: {_one_line(error)}") from error
         with closing(fast):
             yield Reader(path, tables, fast, plain, (adbc.Error,))
-
-
-def members(sorted_keys: Int64s, wanted: Int64s) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-    """For each of `wanted`: whether it is among `sorted_keys`, and at which place (0 where it is not)."""
-    if not len(sorted_keys):
-        return np.zeros(len(wanted), np.bool_), np.zeros(len(wanted), np.intp)
-    place = np.searchsorted(sorted_keys, wanted)
-    place[place == len(sorted_keys)] = 0
-    found = sorted_keys[place] == wanted
-    return found, np.where(found, place, 0)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -17,14 +17,19 @@ import pyarrow as pa
 
 from brain.errors import SourceError
 from brain.importers import _sqlite
+from brain.importers._keys import Int64s, Keys
 from brain.importers._rows import dictionary, kept, known_or_null, null_where, reject_times, split_known
-from brain.importers._sqlite import Column, Int64s
+from brain.importers._sqlite import Column
 from brain.models import NAVIGATIONS, ORIGINS, Batch, Rejected, as_record_batch
 
 NAME = "chromium"
 
 # 1601-01-01 (the epoch of Windows FILETIME) to 1970-01-01, in microseconds.
 EPOCH_1601_US = 11_644_473_600_000_000
+
+# Side tables: the table, its visit's id, the value.
+_FOREGROUND = ("context_annotations", "visit_id", "total_foreground_duration")
+_SOURCE = ("visit_source", "id", "source")
 
 _CORE = 0xFF
 _FORWARD_BACK = 0x01000000
@@ -50,8 +55,8 @@ _NAVIGATION = dict(
     )
 )
 # visit_source.source: how the row got here. A visit without a row there was browsed on this profile.
-_ORIGIN = {0: "synced", 1: "local", 2: "extension"} | dict.fromkeys(range(3, 8), "imported")
-_BROWSED = 1
+_SYNCED, _BROWSED = 0, 1
+_ORIGIN = {_SYNCED: "synced", _BROWSED: "local", 2: "extension"} | dict.fromkeys(range(3, 8), "imported")
 
 _URLS = (
     Column("url", "text", required=True),
@@ -106,7 +111,7 @@ def read(path: Path) -> Iterator[Batch | Rejected]:
             batch = _urls(rows)
             known.append(batch.column("url_ref").to_numpy())
             yield Batch("urls", batch)
-        refs = np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
+        refs = Keys(np.unique(np.concatenate([np.empty(0, np.int64), *known])))
         for rows in _rows(db, "visits", _VISITS):
             if isinstance(rows, Rejected):
                 yield rows
@@ -136,7 +141,7 @@ def _urls(rows: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def _visits(db: _sqlite.Reader, rows: pa.RecordBatch, refs: Int64s) -> Iterator[Batch | Rejected]:
+def _visits(db: _sqlite.Reader, rows: pa.RecordBatch, refs: Keys) -> Iterator[Batch | Rejected]:
     rows, orphans = split_known(rows, "url", refs, "visits")
     yield from orphans
     rows, times, absurd = reject_times(rows, "visit_time", EPOCH_1601_US, "visits")
@@ -148,7 +153,6 @@ def _visits(db: _sqlite.Reader, rows: pa.RecordBatch, refs: Int64s) -> Iterator[
     core = transition & _CORE
     is_subframe = np.isin(core, _SUBFRAMES)
     chain_end = (transition & _CHAIN_END) != 0
-    low, high = int(ids.min()), int(ids.max())
     guid = null_where(rows.column("originator_cache_guid"), "")
     yield Batch(
         "visits",
@@ -168,32 +172,23 @@ def _visits(db: _sqlite.Reader, rows: pa.RecordBatch, refs: Int64s) -> Iterator[
                 "is_reload": core == _RELOAD,
                 "is_back_forward": (transition & _FORWARD_BACK) != 0,
                 "duration_us": _positive(rows.column("visit_duration")),
-                "foreground_us": _foreground(db.side(*_FOREGROUND, low, high), ids),
-                "origin": _origin(db.side(*_SOURCE, low, high), ids, guid.is_valid()),
+                "foreground_us": _foreground(*db.side(*_FOREGROUND, ids)),
+                "origin": _origin(*db.side(*_SOURCE, ids), guid.is_valid()),
                 "origin_device": guid,
             },
         ),
     )
 
 
-_FOREGROUND = ("context_annotations", "visit_id", "total_foreground_duration")
-_SOURCE = ("visit_source", "id", "source")
-
-
-def _foreground(measured: tuple[Int64s, Int64s], ids: Int64s) -> pa.Int64Array:
+def _foreground(measured: npt.NDArray[np.bool_], us: Int64s) -> pa.Int64Array:
     """Microseconds in front; the browser writes a negative number where it did not measure."""
-    found, place = _sqlite.members(measured[0], ids)
-    values = measured[1][place] if len(measured[1]) else np.zeros(len(ids), np.int64)
-    return kept(values, found & (values >= 0))
+    return kept(us, measured & (us >= 0))
 
 
-def _origin(sources: tuple[Int64s, Int64s], ids: Int64s, foreign: pa.BooleanArray) -> pa.DictionaryArray:
+def _origin(stated: npt.NDArray[np.bool_], codes: Int64s, foreign: pa.BooleanArray) -> pa.DictionaryArray:
     """What visit_source says; a visit that names another device as its originator is synced in any case."""
-    found, place = _sqlite.members(sources[0], ids)
-    codes: npt.NDArray[np.int64] = np.full(len(ids), _BROWSED, np.int64)
-    if len(sources[1]):
-        codes[found] = sources[1][place[found]]
-    codes[foreign.to_numpy(zero_copy_only=False)] = 0
+    codes = np.where(stated, codes, _BROWSED)
+    codes[foreign.to_numpy(zero_copy_only=False)] = _SYNCED
     return dictionary(codes, _ORIGIN, ORIGINS, other=None)
 
 

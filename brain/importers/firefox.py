@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from brain.errors import SourceError
 from brain.importers import _sqlite
+from brain.importers._keys import Int64s, Keys
 from brain.importers._rows import dictionary, kept, known_or_null, null_where, reject_times, split_known
-from brain.importers._sqlite import Column, Int64s
+from brain.importers._sqlite import Column
 from brain.models import NAVIGATIONS, Batch, Rejected, as_record_batch
 
 NAME = "firefox"
@@ -79,7 +80,9 @@ def read(path: Path) -> Iterator[Batch | Rejected]:
     """
     with _sqlite.reading(path) as db:
         if not {"moz_places", "moz_historyvisits"} <= db.tables.keys():
-            raise SourceError(f"{path.name} has no Firefox history: its tables of places and visits are missing")
+            raise SourceError(
+                f"{path.name} has no Firefox history: its tables of places and visits are missing"
+            )
         known: list[pa.RecordBatch] = []
         for rows in _rows(db, "moz_places", _PLACES):
             if isinstance(rows, Rejected):
@@ -88,29 +91,30 @@ def read(path: Path) -> Iterator[Batch | Rejected]:
             batch = _urls(rows)
             known.append(batch.select(["url_ref", "hidden"]))
             yield Batch("urls", batch)
-        hidden = _Hidden(known)
-        sources = np.sort(db.numbers("moz_historyvisits", ("from_visit",), "visit_type IN (5, 6)")[0])
+        places = _Places(known)
+        sources = Keys(np.unique(db.numbers("moz_historyvisits", ("from_visit",), "visit_type IN (5, 6)")[0]))
         viewed = _viewed(db)
         for rows in _rows(db, "moz_historyvisits", _VISITS):
             if isinstance(rows, Rejected):
                 yield rows
             else:
-                yield from _visits(rows, hidden, sources, viewed)
+                yield from _visits(rows, places, sources, viewed)
 
 
-class _Hidden:
+class _Places:
     """Which places are known, and which of them are hidden."""
 
     def __init__(self, batches: list[pa.RecordBatch]) -> None:
-        refs = np.concatenate([b.column(0).to_numpy() for b in batches] or [np.empty(0, np.int64)])
-        flags = np.concatenate([_true(b.column(1)) for b in batches] or [np.empty(0, np.bool_)])
-        order = np.argsort(refs, kind="stable")
-        self.refs: Int64s = refs[order]
-        self._flags = flags[order]
+        refs = np.concatenate([np.empty(0, np.int64), *(batch.column(0).to_numpy() for batch in batches)])
+        flags = np.concatenate([np.empty(0, np.bool_), *(_true(batch.column(1)) for batch in batches)])
+        refs, first = np.unique(refs, return_index=True)
+        self.keys = Keys(refs)
+        self._flags = flags[first]
 
-    def of(self, refs: Int64s) -> npt.NDArray[np.bool_]:
-        _, place = _sqlite.members(self.refs, refs)
-        return self._flags[place]
+    def hidden(self, refs: Int64s) -> npt.NDArray[np.bool_]:
+        found, flags = self.keys.pick(self._flags, refs)
+        hidden: npt.NDArray[np.bool_] = found & flags
+        return hidden
 
 
 def _rows(db: _sqlite.Reader, table: str, columns: tuple[Column, ...]) -> Iterator[pa.RecordBatch | Rejected]:
@@ -134,9 +138,9 @@ def _urls(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _visits(
-    rows: pa.RecordBatch, hidden: _Hidden, sources: Int64s, viewed: tuple[Int64s, Int64s]
+    rows: pa.RecordBatch, places: _Places, sources: Keys, viewed: tuple[Keys, Int64s]
 ) -> Iterator[Batch | Rejected]:
-    rows, orphans = split_known(rows, "place_id", hidden.refs, "moz_historyvisits")
+    rows, orphans = split_known(rows, "place_id", places.keys, "moz_historyvisits")
     yield from orphans
     rows, times, absurd = reject_times(rows, "visit_date", 0, "moz_historyvisits")
     yield from absurd
@@ -144,11 +148,10 @@ def _visits(
         return
     ids = rows.column("id").to_numpy()
     kind = rows.column("visit_type").fill_null(0).to_numpy()
-    is_hidden = hidden.of(rows.column("place_id").to_numpy())
+    is_hidden = places.hidden(rows.column("place_id").to_numpy())
     is_subframe = np.isin(kind, _SUBFRAMES)
-    is_source, _ = _sqlite.members(sources, ids)
-    found, place = _sqlite.members(viewed[0], ids)
-    view_us = viewed[1][place] if len(viewed[1]) else np.zeros(len(ids), np.int64)
+    is_source, _ = sources.find(ids)
+    was_viewed, view_us = viewed[0].pick(viewed[1], ids)
     yield Batch(
         "visits",
         as_record_batch(
@@ -165,14 +168,14 @@ def _visits(
                 "is_subframe": is_subframe,
                 "is_reload": kind == _RELOAD,
                 "is_back_forward": np.zeros(len(ids), np.bool_),
-                "foreground_us": kept(view_us, found),
+                "foreground_us": kept(view_us, was_viewed),
             },
         ),
     )
 
 
-def _viewed(db: _sqlite.Reader) -> tuple[Int64s, Int64s]:
-    """Ids of visits, sorted, and how long each was viewed in microseconds.
+def _viewed(db: _sqlite.Reader) -> tuple[Keys, Int64s]:
+    """Visits and how long each was viewed in microseconds.
 
     An interaction is one stay on a page: its place, when it began and how long the page was viewed, in
     milliseconds. It begins when the document is ready, so after its visit was recorded; coming back to a page
@@ -184,7 +187,7 @@ def _viewed(db: _sqlite.Reader) -> tuple[Int64s, Int64s]:
         "total_view_time BETWEEN 1 AND 100000000000 AND created_at BETWEEN 1 AND 10000000000000",
     )
     if not len(places):
-        return places, viewed
+        return Keys(places), viewed
     of_place, dates, ids = db.numbers(
         "moz_historyvisits",
         ("place_id", "visit_date", "id"),
@@ -202,7 +205,7 @@ def _viewed(db: _sqlite.Reader) -> tuple[Int64s, Int64s]:
     visits, which = np.unique(ids[order[latest[stays]]], return_inverse=True)
     total = np.zeros(len(visits), np.int64)
     np.add.at(total, which, viewed[order[stays] - count] * 1000)
-    return visits, total
+    return Keys(visits), total
 
 
 def _true(flags: pa.BooleanArray) -> npt.NDArray[np.bool_]:
