@@ -55,15 +55,20 @@ class Leases:
             yield con
 
     @contextlib.contextmanager
-    def write(self, timeout: float = 10.0, what: str = "write") -> "Iterator[duckdb.DuckDBPyConnection]":
+    def write(
+        self, timeout: float = 10.0, what: str = "write", *, bulk: bool = False
+    ) -> "Iterator[duckdb.DuckDBPyConnection]":
         """A connection that can write, alone on the lake; creates home and file (0600) where missing.
+
+        `bulk` is for thousands of rows: small row groups are left as they are, for later leases to merge one at a
+        time. Merging them takes three times as long as the writing itself, and all others wait for it.
 
         What the block leaves uncommitted is rolled back. Keep it below about 0.3 s (see :class:`Pace`):
         everyone else waits. Otherwise as :meth:`read`; LakeError also when the disk is full.
         """
         if not self._home.locks.is_dir():
             self._home.ensure()
-        with self._lease(True, timeout, what) as con:
+        with self._lease(True, timeout, what, bulk) as con:
             yield con
 
     def holders(self) -> list[Holder]:
@@ -71,10 +76,12 @@ class Leases:
         return holders(self._home.locks / "holders")
 
     @contextlib.contextmanager
-    def _lease(self, exclusive: bool, timeout: float, what: str) -> "Iterator[duckdb.DuckDBPyConnection]":
+    def _lease(
+        self, exclusive: bool, timeout: float, what: str, bulk: bool = False
+    ) -> "Iterator[duckdb.DuckDBPyConnection]":
         deadline = time.monotonic() + timeout
         with (
-            _engine(self._home.lake) as engine,
+            _engine(self._home.lake, bulk) as engine,
             lock(
                 self._home.locks / "lake.lock",
                 exclusive,
@@ -118,7 +125,7 @@ class Pace:
 class _Engine:
     """A started DuckDB with no database of its own, allowed to touch the lake's files only."""
 
-    def __init__(self, lake: Path) -> None:
+    def __init__(self, lake: Path, bulk: bool) -> None:
         import duckdb
 
         self._duckdb = duckdb
@@ -129,6 +136,7 @@ class _Engine:
             config={
                 "threads": min(4, os.cpu_count() or 1),
                 "temp_directory": f"{lake}.tmp",
+                "max_vacuum_tasks": 0 if bulk else 1,  # row groups merged when a lease closes
                 "autoinstall_known_extensions": "false",  # never the network
             }
         )
@@ -198,26 +206,26 @@ class _Engine:
             Path(f"{self._lake}.wal").chmod(0o600)
 
 
-_pool: dict[Path, list[_Engine]] = {}
+_pool: dict[tuple[Path, bool], list[_Engine]] = {}
 _pool_mutex = threading.Lock()
 _unusable: list[object] = []
 
 
 @contextlib.contextmanager
-def _engine(lake: Path) -> Iterator[_Engine]:
+def _engine(lake: Path, bulk: bool) -> Iterator[_Engine]:
     """A started engine of this process, for one lease at a time."""
-    lake = lake.absolute()
+    key = (lake.absolute(), bulk)
     with _pool_mutex:
-        idle = _pool.setdefault(lake, [])
+        idle = _pool.setdefault(key, [])
         engine = idle.pop() if idle else None
-    engine = engine or _Engine(lake)
+    engine = engine or _Engine(*key)
     owner = os.getpid()
     try:
         yield engine
     finally:
         if os.getpid() == owner:
             with _pool_mutex:
-                idle = _pool.setdefault(lake, [])
+                idle = _pool.setdefault(key, [])
                 keep = not engine.broken and len(idle) < _IDLE_ENGINES
                 if keep:
                     idle.append(engine)
