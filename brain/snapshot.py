@@ -184,7 +184,7 @@ def _sound(target: Path) -> bool:
         with closing(sqlite3.connect(f"{target.as_uri()}?mode=rw", uri=True)) as con:
             con.execute("PRAGMA trusted_schema = OFF")
             answer = con.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError:
+    except (sqlite3.Error, UnicodeDecodeError):  # messages quote the file and are decoded strictly
         return False
     return bool(answer) and answer[0] == "ok"
 

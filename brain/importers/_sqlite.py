@@ -26,6 +26,8 @@ CellType = Literal["int", "text"]
 BATCH_ROWS = 131_072
 HEADER = b"SQLite format 3\x00"
 _ARROW: dict[CellType, pa.DataType] = {"int": pa.int64(), "text": pa.string()}
+# sqlite3 decodes its own messages strictly, and they quote the damaged file.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
@@ -52,23 +54,13 @@ def table_columns(path: Path) -> dict[str, frozenset[str]]:
 
     Raises SourceError when the file is no readable database: encrypted, truncated, of another kind.
     """
-    with closing(_connect(path)) as con:
-        try:
-            names = [
-                str(name, "utf-8", "replace")
-                for (name,) in con.execute(
-                    "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-                )
-            ]
-            return {
-                name: frozenset(
-                    str(row[1], "utf-8", "replace").lower()
-                    for row in con.execute(f"PRAGMA table_info({_quoted(name)})")
-                )
-                for name in names
-            }
-        except sqlite3.Error as error:
-            raise SourceError(f"{path.name} cannot be read as an SQLite database: {error}") from error
+    with closing(_connect(path)) as con, _refusing(path):
+        names = con.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0").fetchall()
+        tables = {}
+        for (name,) in names:
+            info = con.execute(f"PRAGMA table_info({_quoted(_text(name))})")
+            tables[_text(name)] = frozenset(_text(row[1]).lower() for row in info)
+        return tables
 
 
 class Reader:
@@ -126,7 +118,8 @@ class Reader:
 
     def key_of(self, table: str) -> str:
         """`id` where it is the table's row id, else `rowid`."""
-        info = self._plain.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+        with _refusing(self._path):
+            info = self._plain.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
         keys = [(row[1].lower(), row[2].upper()) for row in info if row[5]]
         return "id" if keys == [(b"id", b"INTEGER")] else "rowid"
 
@@ -197,8 +190,8 @@ class Reader:
                 cells = _cells(where, row, wanted, rejects)
                 if cells is not None:
                     good.append(cells)
-        except (sqlite3.Error, OverflowError) as error:
-            damage = str(error)
+        except _DAMAGE as error:
+            damage = _one_line(error)
         columns = list(zip(*good, strict=True)) or [()] * len(wanted)
         arrays = [
             pa.array(values, _ARROW[column.type]) for column, values in zip(wanted, columns, strict=True)
@@ -225,16 +218,28 @@ def reading(path: Path) -> Iterator[Reader]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    try:
+    with _refusing(path):
         con = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
-        con.text_factory = bytes
-        con.execute("PRAGMA trusted_schema = OFF")
-        con.execute("PRAGMA cell_size_check = ON")
-        # Brings log and journal into the main file; private copies are ours to write.
-        con.execute("PRAGMA journal_mode = DELETE").fetchone()
-    except sqlite3.Error as error:
-        raise SourceError(f"{path.name} cannot be read as an SQLite database: {error}") from error
+    try:
+        with _refusing(path):
+            con.text_factory = bytes
+            con.execute("PRAGMA trusted_schema = OFF")
+            con.execute("PRAGMA cell_size_check = ON")
+            # Brings log and journal into the main file; private copies are ours to write.
+            con.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except SourceError:
+        con.close()
+        raise
     return con
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say in one line that the file as a whole is no readable database."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise SourceError(f"{path.name} cannot be read as an SQLite database: {_one_line(error)}") from error
 
 
 def _cells(
@@ -276,7 +281,11 @@ def _as_int(raw: Any) -> int | None:
 def _as_text(raw: Any) -> str | None:
     if raw is None:
         return None
-    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+    return _text(raw) if isinstance(raw, bytes) else str(raw)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _valid_text(array: pa.StringArray) -> pa.StringArray:
@@ -300,9 +309,11 @@ def _quoted(name: str) -> str:
 
 def _shown(raw: Any) -> str:
     """A raw cell for a message: short, one line."""
-    text = repr(_as_text(raw) if isinstance(raw, bytes) else raw)
+    text = repr(_text(raw) if isinstance(raw, bytes) else raw)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    if isinstance(error, UnicodeDecodeError):
+        return "its schema is damaged"
+    return " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())[:200]
