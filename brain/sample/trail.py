@@ -106,7 +106,7 @@ def _pages(rng: np.random.Generator, layout: Plan, world: World, odd: list[int],
     page = np.empty(len(layout.at), dtype=np.int64)
     daily, strange = layout.role == Role.DAILY, layout.role == Role.ODD
     page[daily] = world.daily.start + _popular(rng, len(world.daily), int(daily.sum()))
-    page[strange] = rng.choice(np.array(odd), size=int(strange.sum()))
+    page[strange] = np.resize(rng.permutation(np.array(odd)), int(strange.sum()))  # each in turn
     for role, ranges in ((Role.ARTICLE, world.articles), (Role.SEARCH, world.searches)):
         for topic, pages in enumerate(ranges):
             rows = np.flatnonzero((layout.role == role) & (layout.topic == topic))
