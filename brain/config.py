@@ -11,7 +11,9 @@ holds personal data lies under it (folders 0700, files 0600). `config.toml` ther
     keep_private = false           # take events from private windows
 """
 
+import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -148,6 +150,35 @@ def load(home: Path | str | None = None) -> Settings:
         allow=tuple(values.get("allow", ())),
         fixed_now=_fixed_now(),
     )
+
+
+def change(home: Home, name: str, value: str) -> None:
+    """Set one text setting in config.toml and leave every other line, comments too, as it is.
+
+    Raises UsageError when the file is broken or written in a way that only a person should edit.
+    """
+    before = _read_config(home.config)
+    line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+    text = home.config.read_text("utf-8") if home.config.exists() else ""
+    # All settings are top-level keys, so a new one goes first: after a table it would belong to that.
+    changed, found = re.subn(
+        rf"(?m)^[ \t]*{name}[ \t]*=[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*')", lambda _: line, text, count=1
+    )
+    if not found:
+        changed = f"{line}\n{text}"
+    try:
+        after = tomllib.loads(changed)
+    except tomllib.TOMLDecodeError:
+        after = {}
+    if after != before | {name: value}:
+        raise UsageError(f"{home.config} cannot be edited safely; write {line} into it yourself")
+    draft = home.config.with_suffix(".draft")
+    try:
+        draft.write_text(changed, "utf-8")
+        draft.chmod(0o600)
+        draft.replace(home.config)
+    except OSError as error:
+        raise UsageError(f"{home.config} cannot be written: {error.strerror or error}") from error
 
 
 _TYPES: dict[str, type] = {

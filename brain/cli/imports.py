@@ -1,0 +1,224 @@
+"""Bringing data in: `brain sources`, `brain import`, `brain imports`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brain.cli.state import State
+
+if TYPE_CHECKING:
+    from brain.render import Screen
+    from brain.services.import_files import ImportOutcome, ImportReport
+
+_STYLES = {"imported": "green", "unchanged": "dim", "empty": "yellow", "partial": "yellow", "failed": "red"}
+_HISTORIES = ("chromium", "firefox", "safari", "takeout")
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command("sources", epilog="Example: brain sources")(sources)
+    app.command("import", epilog="Example: brain import ~/Downloads/History --browser brave")(import_)
+    app.command("imports", epilog="Example: brain imports 1")(imports)
+
+
+def sources(ctx: typer.Context) -> None:
+    """Show the histories on this machine that can be imported."""
+    from brain import discovery
+    from brain.render import Column, home_path, size
+
+    state: State = ctx.obj
+    found = discovery.discover()
+
+    def draw(screen: "Screen") -> None:
+        if not found:
+            screen.line("No browser history was found here; `brain import FILE` takes a file from anywhere.")
+            return
+        columns: list[Column | str] = [
+            "browser",
+            "profile",
+            "kind",
+            Column("size", "right"),
+            "readable",
+            Column("path", flexible=True),
+        ]
+        screen.table(
+            columns,
+            [
+                [s.browser, s.profile, s.kind, size(s.bytes or 0), s.readable, home_path(s.path)]
+                for s in found
+            ],
+        )
+        for source in found:
+            if not source.readable:
+                screen.line((f"{source.browser} {source.profile or ''}: {source.reason}", "yellow"))
+
+    state.show({"sources": found}, draw)
+
+
+def import_(
+    ctx: typer.Context,
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders.", metavar="[PATH]...")] = None,
+    auto: Annotated[bool, typer.Option("--auto", help="Everything `brain sources` can read.")] = False,
+    browser: Annotated[
+        str | None, typer.Option(help="Which browser the files are of.", metavar="NAME")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Which profile.", metavar="NAME")] = None,
+    device: Annotated[str | None, typer.Option(help="Which machine they come from.", metavar="NAME")] = None,
+    since: Annotated[str | None, typer.Option(help="Leave out what is older.", metavar="WHEN")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count; write nothing.")] = False,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Leave indexing to `brain index`.")] = False,
+) -> None:
+    """Import browser histories, then index what is new.
+
+    Files may be in use by the browser. Importing a file again adds only what is new in it.
+    """
+    from brain import intervals
+    from brain.services.import_files import ImportOptions, import_files
+    from brain.services.index_documents import index_documents
+
+    state: State = ctx.obj
+    files, left_out = _readable() if auto else ([], [])
+    since_us = intervals.resolve(state.ws.settings, since).since_us
+    options = ImportOptions(browser, profile, device, dry_run, since_us)
+    with state.progress() as progress:
+        report = import_files(state.ws, [*(paths or []), *files], options, progress)
+        indexed = None if no_index or dry_run else index_documents(state.ws, progress=progress)
+
+    def draw(screen: "Screen") -> None:
+        _draw_report(screen, report, dry_run)
+        for source in left_out:
+            screen.line(("left out   ", "yellow"), f"{source.path}: {source.reason}")
+        if indexed:
+            from brain.cli.upkeep import draw_index
+
+            draw_index(screen, indexed)
+
+    skipped = [{"path": s.path, "reason": s.reason} for s in left_out]
+    state.show(report.as_dict() | ({"left_out": skipped} if auto else {}) | {"index": indexed}, draw)
+    _exit_by(report)
+
+
+def imports(
+    ctx: typer.Context,
+    import_id: Annotated[
+        str | None, typer.Argument(help="One import, with what it left out.", metavar="[ID]")
+    ] = None,
+) -> None:
+    """List past imports, or what one of them could not take."""
+    from brain.services import import_log
+
+    state: State = ctx.obj
+    if import_id is None:
+        records = import_log.list_imports(state.ws)
+        state.show({"imports": records}, lambda screen: _draw_log(screen, records))
+    else:
+        detail = import_log.show_import(state.ws, import_id)
+        state.show(
+            {"import": detail.record, "rejects": detail.rejects}, lambda screen: _draw_detail(screen, detail)
+        )
+
+
+def _readable() -> tuple[list[Path], list[Any]]:
+    """The sources of this machine that can be read, and those that cannot."""
+    from brain import discovery
+    from brain.errors import SourceError
+
+    found = discovery.discover()
+    if not any(source.readable for source in found):
+        reasons = "; ".join(f"{s.path}: {s.reason}" for s in found) or "none was found"
+        raise SourceError(f"no browser history on this machine can be read: {reasons}")
+    return [Path(s.path) for s in found if s.readable], [s for s in found if not s.readable]
+
+
+def _exit_by(report: "ImportReport") -> None:
+    states = {outcome.status for outcome in report.imports}
+    if states == {"failed"}:
+        raise typer.Exit(1)
+    if states & {"failed", "empty", "partial"}:
+        raise typer.Exit(3)
+
+
+def _draw_report(screen: "Screen", report: "ImportReport", dry_run: bool) -> None:
+    from brain.render import clean, count, home_path
+
+    for outcome in report.imports:
+        whose = "/".join(n for n in (outcome.browser, outcome.profile) if n and n != "unknown")
+        screen.line(
+            (f"{outcome.status:<9}  ", _STYLES.get(outcome.status, "")),
+            home_path(outcome.path),
+            (f"  {clean(whose)}" if whose else "", "cyan"),
+            f"  {clean(_said(outcome))}",
+        )
+    totals = report.totals
+    if totals["files"] > 1:
+        said = ", ".join(f"{totals[n]:,} {n}" for n in ("seen", "visible", "new", "updated", "rejected"))
+        screen.line((f"{count(totals['files'], 'file')}: {said}", "bold"))
+    if dry_run:
+        screen.line(("Dry run: nothing was written.", "yellow"))
+
+
+def _said(outcome: "ImportOutcome") -> str:
+    """What became of one file, in a few words."""
+    from brain.render import count
+
+    if outcome.status == "unchanged":
+        return f"nothing new since import {outcome.id}"
+    if outcome.status == "failed":
+        return outcome.error or "failed"
+    if outcome.status == "empty":
+        return f"no records: {outcome.error or 'it holds none'}"
+    what = "visit" if outcome.source in _HISTORIES else "record"
+    parts = [count(outcome.seen, what), f"{outcome.visible:,} visible", f"{outcome.new:,} new"]
+    if outcome.updated:
+        parts.append(f"{outcome.updated:,} updated")
+    for name, label in (
+        ("denied_visits", "denied by your rules"),
+        ("duplicates", "seen by another source too"),
+    ):
+        if number := outcome.counts.get(name):
+            parts.append(f"{number:,} {label}")
+    if outcome.rejected:
+        listed = f" (brain imports {outcome.id})" if outcome.id else ""
+        parts.append(f"{outcome.rejected:,} rejected{listed}")
+    return f"{', '.join(parts)} in {outcome.seconds:.1f} s"
+
+
+def _draw_log(screen: "Screen", records: list[dict[str, Any]]) -> None:
+    from brain.render import Column, home_path
+
+    if not records:
+        screen.line("Nothing was imported yet; `brain sources` shows what could be.")
+        return
+    names = ("seen", "visible", "new", "rejected")
+    screen.table(
+        ["id", "when (UTC)", "status", "browser", *names, Column("path", flexible=True), "error"],
+        [
+            [
+                r["id"],
+                (r["started_at"] or "")[:16].replace("T", " "),
+                r["status"],
+                "/".join(n for n in (r["browser"], r["profile"]) if n),
+                *(r[n] for n in names),
+                home_path(r["path"]),
+                r["error"] or "",
+            ]
+            for r in records
+        ],
+    )
+
+
+def _draw_detail(screen: "Screen", detail: Any) -> None:
+    from brain.render import Column, clean, count
+
+    record = detail.record
+    screen.line((f"import {record['id']}  ", "bold"), f"{record['status']}  {clean(record['path'])}")
+    if record["error"]:
+        screen.line((clean(record["error"]), "red"))
+    if not detail.rejects:
+        screen.line("It left no record out.")
+        return
+    screen.line(f"{count(record['rejected'], 'record')} could not be taken:")
+    screen.table(
+        ["where", Column("reason", flexible=True)], [[r["where"], r["reason"]] for r in detail.rejects]
+    )
