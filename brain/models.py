@@ -28,6 +28,7 @@ Browser = Literal[
     "librewolf",
     "waterfox",
     "palemoon",
+    "floorp",
     "fenix",
     "safari",
     "qutebrowser",
