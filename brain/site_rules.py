@@ -8,15 +8,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Campaign and click identifiers that any site may carry, lower case.
-TRACKERS = frozenset(
+TRACKERS = _names(
     """
     gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid ysclid ymclid twclid ttclid li_fat_id igshid igsh
     mc_cid mc_eid mkt_tok vero_id vero_conv oly_anon_id oly_enc_id _hsenc _hsmi __hstc __hssc __hsfp
     hsctatracking _openstat srsltid _ga _gl epik s_kwcid ef_id irclickid rb_clickid wickedid wprov wt_mc
     pk_campaign pk_kwd piwik_campaign piwik_kwd __twitter_impression guccounter guce_referrer
     guce_referrer_sig ref_src ref_url phpsessid jsessionid
-    """.split()
+    """
 )
 TRACKER_PREFIXES = ("utm_", "amp;utm_", "mtm_", "hsa_", "aspsessionid")
 
@@ -43,6 +48,15 @@ class SiteRule:
         return name in self.drop or name.startswith(self.drop_prefixes)
 
 
+# First labels of all domains the rules speak of: one look-up sets aside the many sites without rules.
+SITE_LABELS = _names(
+    """
+    google youtube youtu bing duckduckgo brave baidu amazon x twitter reddit facebook linkedin medium spotify
+    bilibili taobao tmall aliexpress alibaba
+    """
+)
+
+
 def is_tracker(name: str) -> bool:
     """Whether a parameter of this lower-case name is dropped on every site."""
     return name in TRACKERS or name.startswith(TRACKER_PREFIXES)
@@ -62,10 +76,6 @@ def _on(*domains: str) -> Callable[[str, str], bool]:
 
 def _at(*hosts: str) -> Callable[[str, str], bool]:
     return lambda host, domain: host in hosts
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 AMAZON_PRODUCT = r"^/(?:[^/]+/)?(?:dp|gp/product)/([A-Z0-9]{10})(?:/|$)"
@@ -91,7 +101,9 @@ SITE_RULES: tuple[SiteRule, ...] = (
             " playnext lc"
         ),
     ),
-    SiteRule("youtube", _at("youtube.com", "youtu.be", "music.youtube.com"), drop=_names("si pp feature app")),
+    SiteRule(
+        "youtube", _at("youtube.com", "youtu.be", "music.youtube.com"), drop=_names("si pp feature app")
+    ),
     SiteRule(
         "bing search",
         _at("bing.com"),
@@ -123,9 +135,13 @@ SITE_RULES: tuple[SiteRule, ...] = (
     SiteRule("medium", _on("medium.com"), drop=_names("source")),
     SiteRule("spotify", _at("open.spotify.com"), drop=_names("si")),
     SiteRule(
-        "bilibili", _on("bilibili.com"), drop=_names("spm_id_from vd_source from_spmid share_source share_medium")
+        "bilibili",
+        _on("bilibili.com"),
+        drop=_names("spm_id_from vd_source from_spmid share_source share_medium"),
     ),
-    SiteRule("alibaba", _on("taobao.com", "tmall.com", "aliexpress.com", "alibaba.com"), drop=_names("spm scm")),
+    SiteRule(
+        "alibaba", _on("taobao.com", "tmall.com", "aliexpress.com", "alibaba.com"), drop=_names("spm scm")
+    ),
 )
 
 # Hosts where the whole fragment names the page: mail threads and notes.

@@ -22,7 +22,7 @@ import secrets
 import threading
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from brain.errors import LakeError
 from brain.site_rules import (
     AMAZON_PRODUCT,
     FRAGMENT_PAGES,
+    SITE_LABELS,
     SITE_RULES,
     is_google,
     is_tracker,
@@ -134,6 +135,7 @@ def _hash64(texts: pl.Series, prefix: bytes) -> pl.Series:
     # Binary, not text: DuckDB's own cast of text to bytes would interpret backslashes.
     rows = known.cast(pl.Binary).alias("text").to_frame().to_arrow()
     with duckdb.connect(":memory:") as con:
+        con.register("rows", rows)
         hashed = con.sql("SELECT sha256($prefix || text) FROM rows", params={"prefix": prefix})
         column = hashed.to_arrow_table().column(0).combine_chunks().cast(pa.large_string())
     # The digests are 64 hex digits each, back to back: read the first 16 of each without a string per row.
@@ -212,9 +214,10 @@ def origins(urls: pl.Series) -> Origins:
     codes, texts = _encode(origin)
     odd = np.array([_ORIGIN_ONLY.fullmatch(text) is None for text in texts], bool)[codes]
     if odd.any():
-        places = pl.Series(np.flatnonzero(odd))
-        exact = frame["url"].gather(places).str.extract(_ORIGIN).fill_null("")
-        codes, texts = _encode(origin.scatter(places, exact))
+        places = np.flatnonzero(odd)
+        more, found = _encode(frame["url"].gather(places).str.extract(_ORIGIN).fill_null(""))
+        codes[places] = more + len(texts)
+        texts += found
     lengths = np.array([len(text.encode()) for text in texts], np.int64)[codes]
     tails = frame.select(raw.bin.slice(pl.Series(lengths)).cast(pl.String)).to_series()
     return Origins(codes, [parse_origin(text) for text in texts], tails.alias("tail"))
@@ -227,6 +230,7 @@ def _encode(texts: pl.Series) -> tuple[Codes, list[str]]:
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
 
 
+@lru_cache(maxsize=1 << 16)  # the same few hosts come again with every batch and every question
 def parse_origin(text: str) -> Origin:
     """Parse what `origins` cuts off. Never raises; what is not understood has no `norm`."""
     scheme, colon, rest = text.partition(":")
@@ -253,11 +257,14 @@ def parse_origin(text: str) -> Origin:
 def _split_authority(text: str, scheme: str) -> tuple[str, int | None, bool]:
     if text.startswith("["):
         address, bracket, after = text.partition("]")
-        host, valid = f"{address.lower()}]", bool(bracket) and not _BAD_HOST.search(address[1:].replace(":", ""))
-        _, colon, port = after.partition(":")
+        host, valid = (
+            f"{address.lower()}]",
+            bool(bracket) and not _BAD_HOST.search(address[1:].replace(":", "")),
+        )
+        _, _, port = after.partition(":")
         valid = valid and (not after or after.startswith(":"))
     else:
-        name, colon, port = text.partition(":")
+        name, _, port = text.partition(":")
         host = ascii_host(name)
         valid = not _BAD_HOST.search(host)
     if not port:
@@ -329,14 +336,18 @@ def normalise(urls: pl.Series, split: Origins | None = None) -> pl.DataFrame:
         }
     )
     web = np.array([o.is_web for o in distinct], bool)[split.codes]
-    local = frame["scheme"] == "file"
-    tail = pl.when(local).then(split.tails.str.extract("^([^#]*)")) if local.any() else split.tails
-    other = frame.select(pl.coalesce(pl.col("norm") + tail, "url").alias("url_norm")).to_series()
+    known = np.array([o.norm is not None for o in distinct], bool)[split.codes] & ~web
+    pages = frame["url"].alias("url_norm")
+    if known.any():
+        rows = np.flatnonzero(known)
+        here = pl.DataFrame({"o": frame["norm"].gather(rows), "t": split.tails.gather(rows)})
+        place = pl.when(frame["scheme"].gather(rows) == "file").then(pl.col("t").str.extract("^([^#]*)"))
+        pages = pages.scatter(rows, here.select(pl.col("o") + place.otherwise("t")).to_series())
     if web.any():
-        places = pl.Series(np.flatnonzero(web))
-        pages = _pages(split.codes[web], distinct, frame["norm"].gather(places), split.tails.gather(places))
-        other = pages if len(pages) == len(other) else other.scatter(places, pages)
-    return frame.select(other.alias("url_norm"), "scheme", "host", "domain")
+        rows = np.flatnonzero(web)
+        found = _pages(split.codes[web], distinct, frame["norm"].gather(rows), split.tails.gather(rows))
+        pages = found if len(rows) == len(pages) else pages.scatter(rows, found)
+    return frame.select(pages.alias("url_norm"), "scheme", "host", "domain")
 
 
 def _pages(codes: Codes, distinct: list[Origin], norm: pl.Series, tails: pl.Series) -> pl.Series:
@@ -357,16 +368,25 @@ def _pages(codes: Codes, distinct: list[Origin], norm: pl.Series, tails: pl.Seri
     query = _queries(parts["query"], rules)
     return (
         parts.with_columns(query=query, fragment=fragment)
-        .select(pl.concat_str("norm", "path", pl.col("query").fill_null(""), pl.col("fragment").fill_null("")))
+        .select(
+            pl.concat_str("norm", "path", pl.col("query").fill_null(""), pl.col("fragment").fill_null(""))
+        )
         .to_series()
     )
 
 
+def _page_hosts(distinct: list[Origin]) -> list[str]:
+    return [(o.norm or "").removeprefix("https://") for o in distinct]
+
+
 def _apply_sites(parts: pl.DataFrame, codes: Codes, distinct: list[Origin]) -> tuple[pl.DataFrame, Codes]:
     """Rewrite the paths of known sites; say which SITE_RULES entry (+1, 0 is none) each row falls under."""
-    page_hosts = [(o.norm or "").removeprefix("https://") for o in distinct]
+    # The extra last origin is for short links that become pages of youtube.com.
+    sites = [(host, o.domain) for host, o in zip(_page_hosts(distinct), distinct, strict=True)]
+    sites.append(("youtube.com", "youtube.com"))
+    ruled = [at for at, (_, domain) in enumerate(sites) if domain.partition(".")[0] in SITE_LABELS]
     rules = np.zeros(len(codes), np.int64)
-    short = np.array([host == "youtu.be" for host in page_hosts], bool)
+    short = np.array([host == "youtu.be" for host, _ in sites], bool)
     if short.any():
         video = pl.when(pl.Series(short[codes])).then(pl.col("path").str.extract(_VIDEO_ID))
         parts = parts.with_columns(video=video).with_columns(
@@ -376,12 +396,11 @@ def _apply_sites(parts: pl.DataFrame, codes: Codes, distinct: list[Origin]) -> t
             .then("query")
             .otherwise(pl.concat_str(pl.lit("v="), "video", pl.lit("&"), pl.col("query").fill_null(""))),
         )
-        codes = np.where(parts["video"].is_null().to_numpy(), codes, -1)
+        codes = np.where(parts["video"].is_null().to_numpy(), codes, len(distinct))
     for number, rule in enumerate(SITE_RULES, 1):
-        # The extra last entry answers for code -1: short links that became pages of youtube.com.
-        sites = [rule.site(h, o.domain) for h, o in zip(page_hosts, distinct, strict=True)]
-        chosen = np.array([*sites, rule.site("youtube.com", "youtube.com")], bool)
-        if not chosen.any():
+        chosen = np.zeros(len(sites), bool)
+        chosen[[at for at in ruled if rule.site(*sites[at])]] = True
+        if not chosen[:-1].any() and not short.any():
             continue
         rows = np.flatnonzero(chosen[codes] & (rules == 0))
         paths = parts["path"].gather(rows)
@@ -412,7 +431,7 @@ def _fragments(parts: pl.DataFrame, codes: Codes, distinct: list[Origin]) -> pl.
     here = codes[rows.to_numpy()]
     always = np.array([o.host in FRAGMENT_PAGES for o in distinct], bool)[here]
     # Search pages of Google once kept the query behind the hash.
-    google = [is_google(_page_host(o.host, o.domain), o.domain) for o in distinct]
+    google = [is_google(host, o.domain) for host, o in zip(_page_hosts(distinct), distinct, strict=True)]
     kept = picked.select(text.str.replace(r":~:[\s\S]*$", "").alias("f")).select(
         pl.when(
             (pl.col("f").str.contains(_ROUTE) | pl.Series(always))
@@ -456,7 +475,8 @@ def _kept(params: pl.Series, row: Codes, rules: Codes) -> np.ndarray[Any, np.dty
             rows &= np.bincount(row[needed], minlength=len(rules)) > 0
         drops = np.array([rule.drops(name) for name in lowered], bool)
         keep &= ~(rows[row] & drops[codes])
-    return keep & (params != "").to_numpy()
+    keep &= (params != "").to_numpy()
+    return keep
 
 
 def _join_sorted(params: pl.Series, row: Codes) -> pl.DataFrame:
