@@ -131,8 +131,8 @@ def expand(path: Path) -> list[Path]:
 
     Within a folder, down to eight levels: files named as browsers name them, and SQLite files of any name with the
     tables of a history. Logs are left out (they go with their database), links are followed once, and no more
-    than 50,000 entries are looked at. A folder's files come first, then its folders, each by name. A path that does not exist is returned as it is,
-    so that whoever reads it says so.
+    than 50,000 entries are looked at. A folder's files come first, then its folders, each by name. A path that
+    does not exist is returned as it is, so that whoever reads it says so.
     """
     if not _is_folder(path):
         return [path]
