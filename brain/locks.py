@@ -11,6 +11,7 @@ how a file left by a killed process is told from a live one even when the proces
 again.
 """
 
+import _thread
 import contextlib
 import itertools
 import json
@@ -127,7 +128,7 @@ class _Held:
         _close(self.fd)
 
 
-class _Waiter(threading.Thread):
+class _Waiter:
     """Waits in the kernel's queue on behalf of a thread that may give up.
 
     flock has no timeout, and trying again and again would lose the place in the queue. When given up, this
@@ -135,7 +136,6 @@ class _Waiter(threading.Thread):
     """
 
     def __init__(self, steps: list[tuple[int, int]], files: list[int]) -> None:
-        super().__init__(name="lock-waiter", daemon=True)
         self.steps, self.files = steps, files
         self.done = threading.Event()
         self.mutex = threading.Lock()
@@ -193,7 +193,8 @@ def _take(path: Path, exclusive: bool, timeout: float, turnstile: Path | None) -
                 _close(*files)
                 return None
             waiter = _Waiter(left, files)
-            waiter.start()
+            # Bare, since it starts soonest: until it runs, whoever comes later may queue before it.
+            _thread.start_new_thread(waiter.run, ())
             if not waiter.wait(timeout):
                 return None
     except OSError as error:
