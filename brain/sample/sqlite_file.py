@@ -48,17 +48,13 @@ def insert(
     """Add rows to `table`: `columns` are equally long, `constants` are the same in every row."""
     names = ", ".join([*columns, *constants])
     marks = ", ".join(["?"] * len(columns) + [_literal(value) for value in constants.values()])
-    connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", _rows(list(columns.values())))
-
-
-def _rows(columns: list[Column]) -> Iterator[tuple[object, ...]]:
-    length = len(columns[0])
-    for start in range(0, length, CHUNK):
+    statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+    for start in range(0, len(next(iter(columns.values()))), CHUNK):
         parts: list[Iterable[object]] = []
-        for column in columns:
+        for column in columns.values():
             part = column[start : start + CHUNK]
             parts.append(part.tolist() if isinstance(part, np.ndarray) else part)
-        yield from zip(*parts, strict=True)
+        connection.executemany(statement, zip(*parts, strict=True))
 
 
 def _literal(value: object) -> str:
