@@ -28,6 +28,8 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# A flexible column is never made narrower than this; before that a table becomes records.
+_LEAST = 16
 _WIDE = re.compile("[\u0300-\u036f\u1100-\uffff\U0001f000-\U0003ffff\u200d]")
 
 
@@ -119,10 +121,11 @@ class Screen:
         heads = [Column(c) if isinstance(c, str) else c for c in columns]
         heads = [_numeric(c, [r[i] for r in rows]) for i, c in enumerate(heads)]
         cells = [[self._cell(v) for v in row] for row in rows]
+        full = [max([width(h.name), *(width(row[i]) for row in cells)]) for i, h in enumerate(heads)]
         if not self.is_terminal:
-            self._plain_table(heads, cells)
-        elif self._fits(heads, cells):
-            self._rich_table(heads, cells)
+            self._plain_table(heads, cells, full)
+        elif room := _share(heads, full, self.console.width):
+            self._drawn_table(heads, cells, room)
         else:
             self._records(heads, cells)
 
@@ -138,47 +141,25 @@ class Screen:
         value = plain(value)
         return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
-    def _plain_table(self, heads: list[Column], cells: list[list[str]]) -> None:
-        lines = [[h.name for h in heads], *cells]
-        wide = [max(width(line[i]) for line in lines) for i in range(len(heads))]
-        text = []
-        for line in lines:
-            parts = [
-                " " * (w - width(c)) + c if h.justify == "right" else c + " " * (w - width(c))
-                for h, c, w in zip(heads, line, wide, strict=True)
-            ]
-            text.append("  ".join(parts).rstrip() + "\n")
-        self._out.write("".join(text))
+    def _plain_table(self, heads: list[Column], cells: list[list[str]], room: list[int]) -> None:
+        for line in ([h.name for h in heads], *cells):
+            parts = (_fill(cell, n, head.justify) for cell, n, head in zip(line, room, heads, strict=True))
+            self._out.write("  ".join(parts).rstrip() + "\n")
 
-    def _fits(self, heads: list[Column], cells: list[list[str]]) -> bool:
-        """Whether every rigid column has its room and every flexible one at least a few words' worth."""
-        need = 0
-        for i, head in enumerate(heads):
-            full = max([width(head.name), *(width(row[i]) for row in cells)])
-            need += (min(full, 16) if head.flexible else full) + 2
-        return need <= self.console.width + 2
-
-    def _rich_table(self, heads: list[Column], cells: list[list[str]]) -> None:
-        from rich.table import Table
+    def _drawn_table(self, heads: list[Column], cells: list[list[str]], room: list[int]) -> None:
         from rich.text import Text
 
-        table = Table(
-            box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True
-        )
-        for i, head in enumerate(heads):
-            full = max([width(head.name), *(width(row[i]) for row in cells)])
-            table.add_column(
-                Text(head.name),
-                justify=head.justify,
-                style=head.style,
-                no_wrap=True,
-                overflow="ellipsis",
-                min_width=min(full, 16) if head.flexible else full,
-                ratio=None,
-            )
+        lines = Text("\n")
+        titles = [_fill(h.name, n, h.justify) for h, n in zip(heads, room, strict=True)]
+        drawn = [Text("  ".join(titles).rstrip(), style="bold")]
         for row in cells:
-            table.add_row(*(Text(cell) for cell in row))
-        self.console.print(table)
+            parts = [
+                Text(_fill(_cut(cell, n), n, head.justify), style=head.style or "")
+                for cell, n, head in zip(row, room, heads, strict=True)
+            ]
+            drawn.append(Text("  ").join(parts))
+            drawn[-1].rstrip()
+        self.console.print(lines.join(drawn), no_wrap=True, overflow="ignore", crop=False)
 
     def _records(self, heads: list[Column], cells: list[list[str]]) -> None:
         from rich.text import Text
@@ -189,6 +170,34 @@ class Screen:
             for head, cell in zip(heads, row, strict=True):
                 name = head.name + " " * (wide - width(head.name))
                 self.console.print(Text.assemble((name, "bold"), "  ", cell), soft_wrap=True)
+
+
+def _share(heads: list[Column], full: list[int], room: int) -> list[int] | None:
+    """Widths that fit into `room`, taken from the widest flexible columns; None when even that does not fit."""
+    given = list(full)
+    over = sum(given) + 2 * (len(given) - 1) - room
+    while over > 0:
+        widest = max(
+            ((given[i], i) for i, h in enumerate(heads) if h.flexible and given[i] > _LEAST), default=None
+        )
+        if widest is None:
+            return None
+        given[widest[1]] -= 1
+        over -= 1
+    return given
+
+
+def _cut(text: str, room: int) -> str:
+    if width(text) <= room:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, room - 1).rstrip() + "…"
+
+
+def _fill(text: str, room: int, justify: str) -> str:
+    blank = " " * (room - width(text))
+    return blank + text if justify == "right" else text + blank
 
 
 def _numeric(head: Column, values: list[Any]) -> Column:

@@ -71,7 +71,8 @@ def _report(error: Exception, as_json: bool) -> int:
             if type(error).__name__ == "NoArgsIsHelpError"
             else None
         )
-        _say("usage", text or error.format_message(), as_json)
+        # Its validation puts the kind of its own error in front.
+        _say("usage", text or error.format_message().replace("Value error, ", ""), as_json)
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":
         _say("interrupted", "stopped", as_json)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brain.errors import UsageError
-from brain.render import Screen, plain, to_json
+from brain.render import Column, Screen, plain, to_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +19,7 @@ def write(frame: "pl.DataFrame", form: str, path: Path | None, screen: Screen) -
     Raises UsageError for Parquet on a terminal and for a file that cannot be written.
     """
     if path is None and form == "table":
-        screen.table(frame.columns, frame.rows())
+        screen.table(_columns(frame), frame.rows())
     elif path is None and form == "parquet":
         if screen.is_terminal:
             raise UsageError("Parquet is no text: name a file with -o, or send it into a pipe")
@@ -43,6 +43,13 @@ def _as_bytes(frame: "pl.DataFrame", form: str) -> bytes:
         Screen(text).table(frame.columns, frame.rows())
         return text.getvalue().encode()
     return held.getvalue()
+
+
+def _columns(frame: "pl.DataFrame") -> list[Column | str]:
+    """Numbers and instants keep their room on a narrow terminal; texts give way."""
+    return [
+        Column(n, flexible=not (kind.is_numeric() or kind.is_temporal())) for n, kind in frame.schema.items()
+    ]
 
 
 def _texts(frame: "pl.DataFrame") -> "pl.DataFrame":

