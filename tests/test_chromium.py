@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from brain import importers, snapshot
 from brain.errors import EmptySource, SourceError
-from brain.importers import chromium
+from brain.importers import _sqlite, chromium
 from brain.models import SOURCE_SCHEMAS, Batch, Rejected
 
 DATA = Path(__file__).parent / "data"
@@ -124,6 +124,13 @@ class TestARealFile:
     def test_urls_are_never_decoded(self, real: Path) -> None:
         urls, _, _ = read(real)
         assert urls[18]["url"] == "http://localhost:38080/caf%C3%A9/%E6%97%A5%E6%9C%AC#frag"
+
+    def test_a_sound_file_is_read_in_columns_only(self, real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise AssertionError("read row by row")
+
+        monkeypatch.setattr(_sqlite.Reader, "_row_by_row", refuse)
+        assert len(read(real)[1]) == 24
 
     def test_time_in_front_that_was_not_measured_stays_unknown(self, real: Path) -> None:
         _, visits, _ = read(real)
@@ -358,7 +365,7 @@ class TestBadFiles:
             real.write_bytes(content[:size])
             outcome(real)
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         flips=st.lists(
             st.tuples(st.integers(0, 204_799), st.binary(min_size=1, max_size=16)), min_size=1, max_size=40

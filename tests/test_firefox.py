@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from brain import importers
 from brain.errors import SourceError
-from brain.importers import firefox
+from brain.importers import _sqlite, firefox
 from brain.models import SOURCE_SCHEMAS, Batch, Rejected
 
 DATA = Path(__file__).parent / "data"
@@ -114,6 +114,13 @@ class TestARealFile:
         assert (page["is_hop"], page["is_visible"], page["navigation"]) == (False, True, "redirect")
         assert (page["from_native_id"], page["transition"]) == (17, 6)
         assert [v["native_id"] for v in visits if v["is_hop"]] == [17]
+
+    def test_a_sound_file_is_read_in_columns_only(self, real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise AssertionError("read row by row")
+
+        monkeypatch.setattr(_sqlite.Reader, "_row_by_row", refuse)
+        assert len(read(real)[1]) == 21
 
     def test_bookmarks_never_visited_are_known_urls(self, real: Path) -> None:
         urls, _, _ = read(real)
@@ -237,7 +244,7 @@ class TestBadFiles:
         with pytest.raises(SourceError, match="no Firefox history"):
             list(firefox.read(tmp_path / "x"))
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         flips=st.lists(
             st.tuples(st.integers(0, 20_479), st.binary(min_size=1, max_size=8)), min_size=1, max_size=20

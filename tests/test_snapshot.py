@@ -176,6 +176,27 @@ def test_copies_of_a_busy_database_are_each_whole(tmp_path: Path, into: Path) ->
     assert taken
 
 
+def test_a_file_that_never_rests_is_refused(tmp_path: Path, into: Path) -> None:
+    source = tmp_path / "log.bin"
+    source.write_bytes(bytes(24 * 1024 * 1024))
+    stop = threading.Event()
+
+    def write() -> None:
+        with source.open("ab", buffering=0) as file:
+            while not stop.wait(0.001):
+                file.write(b"x")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        with pytest.raises(SourceError, match="kept changing while it was copied"):
+            snapshot.take(source, into)
+    finally:
+        stop.set()
+        thread.join()
+    assert list(into.iterdir()) == []
+
+
 def test_a_damaged_database_is_still_handed_over(tmp_path: Path, into: Path) -> None:
     source = place("chromium-156-History", tmp_path)
     content = bytearray(source.read_bytes())
