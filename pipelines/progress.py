@@ -1,0 +1,29 @@
+"""Where running tasks say how far they are, for whoever started the flow in this process."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Called as (stage, done, total or None), also from the threads that run tasks.
+Progress = Callable[[str, int, int | None], None]
+
+_listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def reporting(listener: Progress | None) -> Iterator[None]:
+    """Let flows started in this block tell `listener`. Runs in other processes tell nobody but their log."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def current() -> Progress:
+    """The listener in effect, or one that ignores everything."""
+    return _listener.get() or _ignore
+
+
+def _ignore(stage: str, done: int, total: int | None) -> None:
+    """Nobody listens."""
