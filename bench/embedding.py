@@ -1,6 +1,6 @@
 """Embedding speed: the default model here against plain sentence-transformers, on the same weights.
 
-    python bench/embedding.py [--titles 2000] [--passages 300] [--rounds 5]
+    python bench/embedding.py [--titles 1000] [--passages 150] [--rounds 5]
 
 Both sides embed the same generated texts in turns, so that what else the machine does hits both; the ratio
 is that of the medians. Without sentence-transformers only our own rates are printed. The reference is
@@ -86,8 +86,8 @@ def seconds(embed: Callable[[list[str]], np.ndarray], texts: list[str]) -> float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--titles", type=int, default=2_000)
-    parser.add_argument("--passages", type=int, default=300)
+    parser.add_argument("--titles", type=int, default=1_000)
+    parser.add_argument("--passages", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     install.install()
