@@ -303,6 +303,14 @@ def registrable_domain(host: str) -> str:
     return str(_suffixes().privatesuffix(host) or host)
 
 
+def is_public_suffix(host: str) -> bool:
+    """Whether the host is a registry's own name, such as com or co.uk; github.io and localhost are not."""
+    from publicsuffixlist import PublicSuffixList
+
+    registries = PublicSuffixList(only_icann=True, accept_unknown=False)
+    return bool(registries.publicsuffix(host) == host)
+
+
 def _page_host(host: str, domain: str) -> str:
     # A leading www. goes only if a site remains: www.com and www.github.io are names of their own.
     while host.startswith("www.") and host != domain:
