@@ -98,7 +98,9 @@ def newer(history: Path, target: Path, share: float = 0.01) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", default="1m")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-python")
@@ -145,7 +147,9 @@ def report(results: dict[str, list[dict[str, float]]], history: Path) -> None:
         "browserexport": ("import", ">= 1.2x", ">= 2.5x"),
     }
     (visits,) = sqlite3.connect(history).execute("SELECT count(*) FROM visits").fetchone()
-    print(f"{visits:,} visits, {history.stat().st_size / 1e6:.0f} MB, {len(results['import'])} rounds, medians")
+    print(
+        f"{visits:,} visits, {history.stat().st_size / 1e6:.0f} MB, {len(results['import'])} rounds, medians"
+    )
     print(f"{'what':<22}{'s':>8}{'MB':>8}  {'ratio':<22}{'reach':<10}stretch")
     for name in results:
         ratio = reach = stretch = ""

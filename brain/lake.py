@@ -20,11 +20,10 @@ from brain.config import Home
 from brain.errors import LakeBusy, LakeError, QueryRefused
 from brain.leases import Leases
 from brain.locks import lock
+from brain.sql import Connection, first_line, frame
 
 if TYPE_CHECKING:
     import polars as pl
-
-Connection = duckdb.DuckDBPyConnection
 
 
 class Lake:
@@ -60,9 +59,14 @@ class Lake:
         """Lease a read-only connection; many at once. Raises LakeBusy naming the holder, LakeError if there is no lake."""
         return self.leases.read(timeout=timeout, what=what)
 
-    def write(self, timeout: float = 10.0, what: str = "write") -> AbstractContextManager[Connection]:
-        """Lease the only read-write connection. Keep it for at most ~0.3 s; no parsing or embedding inside."""
-        return self.leases.write(timeout=timeout, what=what)
+    def write(
+        self, timeout: float = 10.0, what: str = "write", bulk: bool = False
+    ) -> AbstractContextManager[Connection]:
+        """Lease the only read-write connection. Keep it for at most ~0.3 s; no parsing or embedding inside.
+
+        `bulk` for thousands of rows at once.
+        """
+        return self.leases.write(timeout=timeout, what=what, bulk=bulk)
 
     def sql(self, query: str, params: Sequence[Any] | None = None) -> "pl.DataFrame":
         """Run one SELECT on a short read lease and return a polars frame; instants are Datetime('us', 'UTC').
@@ -71,7 +75,7 @@ class Lake:
         """
         with self.read(what="sql") as con:
             try:
-                return con.execute(query, params).pl()
+                return frame(con, query, params)
             except duckdb.Error as error:
                 raise QueryRefused(first_line(error)) from error
 
@@ -167,8 +171,3 @@ def connect_read_only(path: Path, threads: int | None = None) -> Iterator[Connec
         yield con
     finally:
         con.close()
-
-
-def first_line(error: BaseException) -> str:
-    """DuckDB's reason without its many-line sketch of the query."""
-    return str(error).strip().split("\n", 1)[0]

@@ -1,16 +1,15 @@
 """Idempotent merges of prepared columns into the lake: the same rows twice change nothing.
 
-Every function runs inside a write lease and a transaction of its own, and takes what `brain.prepare` made. New
+Every function runs inside a write lease and the caller's transaction, and takes what `brain.prepare` made. New
 rows are found by anti-join; known ones are updated only where the newer word adds something. Each lease stamps
 what it touched with one `change_id`, in commit order, so that the index can ask what is new to it.
 """
 
 from dataclasses import dataclass
 
-import duckdb
 import polars as pl
 
-Connection = duckdb.DuckDBPyConnection
+from brain.sql import Connection, frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,8 @@ def next_change(con: Connection) -> int:
     return _number(con.execute("SELECT nextval('store.change_seq')"))
 
 
-def merge_urls(con: Connection, fresh: pl.DataFrame, known: pl.DataFrame, import_id: int) -> Merged:
+def merge_urls(con: Connection, fresh: pl.DataFrame, known: pl.DataFrame, import_id: int | None) -> Merged:
     """Insert URLs the lake lacks; of the known, keep the later title (the earlier one goes to `titles`)."""
-    con.execute("BEGIN")
     change = next_change(con)
     new = 0
     if fresh.height:
@@ -45,11 +43,10 @@ def merge_urls(con: Connection, fresh: pl.DataFrame, known: pl.DataFrame, import
         )
         con.unregister("fresh")
     updated = _update_urls(con, known, import_id, change) if known.height else 0
-    con.execute("COMMIT")
     return Merged(new, updated)
 
 
-def _update_urls(con: Connection, known: pl.DataFrame, import_id: int, change: int) -> int:
+def _update_urls(con: Connection, known: pl.DataFrame, import_id: int | None, change: int) -> int:
     con.register("known", known.to_arrow())
     # Which title is newer is told by the last visit the source knew of, not by when the file was imported.
     con.execute("""
@@ -90,12 +87,11 @@ def _update_urls(con: Connection, known: pl.DataFrame, import_id: int, change: i
     return updated
 
 
-def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_id: int) -> Merged:
+def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_id: int | None) -> Merged:
     """Insert visits the lake lacks and observations this source had not made; fill in what known ones lacked.
 
     A known visit keeps its flags; durations grow to the longest word, and NULLs are filled.
     """
-    con.execute("BEGIN")
     change = next_change(con)
     con.register("part", visits.to_arrow())
     new = _number(
@@ -136,7 +132,6 @@ def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_i
         [source_id, import_id, source_id],
     )
     con.unregister("part")
-    con.execute("COMMIT")
     return Merged(new, updated)
 
 
@@ -157,12 +152,12 @@ def merge_links(con: Connection, links: pl.DataFrame) -> int:
 
 def source_id(con: Connection, source: str, browser: str, profile: str, device: str) -> int:
     """The id of a source, made on first use."""
-    row = con.execute(
+    rows = con.execute(
         "SELECT source_id FROM store.sources WHERE source = ? AND browser = ? AND profile = ? AND device = ?",
         [source, browser, profile, device],
-    ).fetchone()
-    if row:
-        return int(row[0])
+    ).fetchall()
+    if rows:
+        return int(rows[0][0])
     return _number(
         con.execute(
             "INSERT INTO store.sources VALUES (nextval('store.source_seq'), ?, ?, ?, ?) RETURNING source_id",
@@ -177,7 +172,8 @@ def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
     Reads only, so a read lease or snapshot will do. Columns: visit_key, duplicate_of (the nearest such visit).
     """
     # Joining on whole seconds keeps this a hash join; a mailbox visited 10,000 times would square otherwise.
-    return con.execute(
+    return frame(
+        con,
         """
         WITH mine AS (
             SELECT visit_key, url_id, visited_at, source_id, unnest([s - 1, s, s + 1]) AS second
@@ -192,7 +188,7 @@ def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
         WHERE abs(epoch_us(t.visited_at) - epoch_us(m.visited_at)) <= 1_000_000
         GROUP BY m.visit_key""",
         [import_id],
-    ).pl()
+    )
 
 
 def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
@@ -209,5 +205,5 @@ def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
 
 
 def _number(result: Connection) -> int:
-    row = result.fetchone()
-    return int(row[0]) if row else 0
+    rows = result.fetchall()  # to the end: an open result would block the next statement
+    return int(rows[0][0]) if rows else 0

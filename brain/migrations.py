@@ -12,8 +12,7 @@ import duckdb
 
 from brain import views
 from brain.errors import LakeError
-
-Connection = duckdb.DuckDBPyConnection
+from brain.sql import Connection, transaction
 
 
 def _001_history(con: Connection) -> None:
@@ -29,7 +28,8 @@ def _001_history(con: Connection) -> None:
             profile VARCHAR NOT NULL, device VARCHAR NOT NULL);
         CREATE TABLE store.imports (
             import_id INTEGER PRIMARY KEY, path VARCHAR NOT NULL, source VARCHAR, browser VARCHAR,
-            profile VARCHAR, device VARCHAR, sha256 VARCHAR, bytes BIGINT, reader VARCHAR,
+            profile VARCHAR, device VARCHAR, sha256 VARCHAR, bytes BIGINT, file_state VARCHAR,
+            reader VARCHAR,
             started_at TIMESTAMPTZ NOT NULL, finished_at TIMESTAMPTZ, status VARCHAR NOT NULL,
             seen BIGINT NOT NULL DEFAULT 0, new BIGINT NOT NULL DEFAULT 0, updated BIGINT NOT NULL DEFAULT 0,
             rejected BIGINT NOT NULL DEFAULT 0, visible BIGINT NOT NULL DEFAULT 0,
@@ -99,19 +99,19 @@ def migrate(con: Connection) -> list[int]:
     for number, name, step in MIGRATIONS:
         if number <= done:
             continue
-        con.execute("BEGIN")
         try:
-            con.execute("CREATE SCHEMA IF NOT EXISTS store")
-            con.execute(
-                "CREATE TABLE IF NOT EXISTS store.migrations "
-                "(number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
-            )
-            step(con)
-            views.create(con)
-            con.execute("INSERT INTO store.migrations VALUES (?, ?, ?)", [number, name, datetime.now(UTC)])
-            con.execute("COMMIT")
+            with transaction(con):
+                con.execute("CREATE SCHEMA IF NOT EXISTS store")
+                con.execute(
+                    "CREATE TABLE IF NOT EXISTS store.migrations "
+                    "(number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
+                )
+                step(con)
+                views.create(con)
+                con.execute(
+                    "INSERT INTO store.migrations VALUES (?, ?, ?)", [number, name, datetime.now(UTC)]
+                )
         except duckdb.Error as error:
-            con.execute("ROLLBACK")
             raise LakeError(f"migration {number} ({name}) failed and was rolled back: {error}") from error
         applied.append(number)
     return applied

@@ -14,7 +14,7 @@ by default, and `deny = ["example.org/private"]` holds beside `allow = ["example
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -55,14 +55,6 @@ class Entry:
         labels = 0 if self.host is None else self.host.count(".") + 1
         return labels, self.port is not None, self.path.count("/"), self.allow
 
-    def covers(self, origin: Origin) -> bool:
-        """Whether addresses of this origin fall under the entry, their path aside."""
-        if self.scheme is not None:
-            return origin.scheme == self.scheme
-        if self.port is not None and origin.port != self.port:
-            return False
-        return origin.host == self.host or origin.host.endswith(f".{self.host}")
-
     def covers_path(self, path: str) -> bool:
         return path == self.path or path.startswith(f"{self.path}/")
 
@@ -77,6 +69,12 @@ class Policy:
         ]
         builtin = [Entry(allow=False, scheme=scheme) for scheme in DENIED_SCHEMES]
         self._entries = tuple(sorted({*listed, *builtin}, key=lambda entry: entry.rank, reverse=True))
+        # By what an origin can look up: its scheme, its host and every parent of that.
+        self._by_name: dict[str, list[Entry]] = {}
+        for entry in self._entries:
+            self._by_name.setdefault(f"{entry.scheme}:" if entry.host is None else entry.host, []).append(
+                entry
+            )
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Policy":
@@ -113,12 +111,23 @@ class Policy:
     def _deciding(self, origin: Origin) -> list[Entry]:
         """Entries that may decide for this origin, most specific first, up to the first without a path."""
         found: list[Entry] = []
-        for entry in self._entries:
-            if entry.covers(origin):
+        for name in _parents(origin):
+            for entry in self._by_name.get(name, ()):
+                if entry.port is not None and entry.port != origin.port:
+                    continue
                 found.append(entry)
                 if not entry.path:
-                    break
+                    return found
         return found
+
+
+def _parents(origin: Origin) -> Iterator[str]:
+    """The host, each host above it, then the scheme: from the most specific to the least."""
+    host = origin.host
+    while host:
+        yield host
+        host = "" if host.startswith("[") else host.partition(".")[2]
+    yield f"{origin.scheme}:"
 
 
 def _decide(entries: list[Entry], tail: str) -> bool:

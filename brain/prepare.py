@@ -76,7 +76,7 @@ class Preparer:
         frame = frame.select(
             ids.alias("url_id"),
             "url",
-            scrub_titles(frame["title"]).alias("title"),
+            self._titles(frame["title"]).alias("title"),
             pl.col("last_visit_us").cast(pl.Datetime("us", "UTC")).alias("known_last_visit"),
             pl.col("visit_count").alias("known_visits"),
             "typed_count",
@@ -112,7 +112,7 @@ class Preparer:
             pl.Series("url_id", url_ids),
             pl.col("visited_us").cast(pl.Datetime("us", "UTC")).alias("visited_at"),
             pl.col("navigation", "origin").cast(pl.String),
-            scrub_titles(frame["title"]).alias("title"),
+            self._titles(frame["title"]).alias("title"),
             self._resolve(frame["from_native_id"]).alias("from_key"),
             self._resolve(frame["opener_native_id"]).alias("opener_key"),
         )
@@ -143,8 +143,7 @@ class Preparer:
         keys, known = self._visits.find(native.fill_null(-1).to_numpy())
         return pl.select(pl.when(pl.Series(known)).then(pl.Series(keys))).to_series()
 
-
-def scrub_titles(titles: pl.Series) -> pl.Series:
-    """Titles with '' as NULL and secrets replaced; only titles that a fast screen marks are looked at one by one."""
-    titles = titles.replace({"": None}) if titles.dtype == pl.String else titles.cast(pl.String)
-    return scrub.scrub_texts(titles)
+    def _titles(self, titles: pl.Series) -> pl.Series:
+        """Titles with '' as NULL and secrets replaced."""
+        titles = titles.cast(pl.String)
+        return scrub.scrub_texts(titles.set(titles == "", None), self._key)

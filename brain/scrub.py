@@ -101,7 +101,9 @@ def scrub_text(text: str, key: bytes | None = None) -> str:
             if number < 2 or not text[start:end].rstrip(".!?)").isalpha():
                 spans.append((start, end))
     for match in _TEXT_URL.finditer(text):
-        spans += [(match.start() + a, match.start() + b) for a, b in _url_spans(match[0], 0)]
+        spans += [
+            (match.start() + a, match.start() + b) for a, b in _url_spans(match[0].rstrip(".,;:!?)]*_"), 0)
+        ]
     return _masked(text, spans, key)
 
 

@@ -86,6 +86,17 @@ def take(path: Path, into: Path) -> Snapshot:
             folder.rmdir()
 
 
+def state(path: Path) -> str:
+    """What tells by a look at the folder alone whether the file or its logs changed since.
+
+    Raises SourceError as `take` does.
+    """
+    try:
+        return repr(_state(path.absolute()))
+    except OSError as error:
+        raise SourceError(_unreadable(path.absolute(), error, sys.platform)) from error
+
+
 def _state(original: Path) -> tuple[tuple[int, ...] | None, ...]:
     """What tells whether a file or its logs changed. Raises SourceError for what is no file with content."""
     main = original.stat()

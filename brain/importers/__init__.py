@@ -1,11 +1,11 @@
 """The sources Brainlake can import, one module each, in the order in which they are asked.
 
-A module has `NAME` (one of :data:`brain.models.SOURCES`), `detect(path)`, which looks at the content and never at
+A module has `NAME` (one of :data:`brain.models.SOURCES`), `VERSION`, `detect(path)`, which looks at the content and never at
 the name, and `read(path)`, which yields batches and rejects. `path` is a private copy that may be written to.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +18,11 @@ class Importer(Protocol):
     """What every importer module offers."""
 
     NAME: str
+    VERSION: int
 
     def detect(self, path: Path) -> bool: ...
 
-    def read(self, path: Path) -> Iterator[Batch | Rejected]: ...
+    def read(self, path: Path) -> Generator[Batch | Rejected]: ...
 
 
 IMPORTERS: tuple[Importer, ...] = (chromium, firefox)

@@ -8,7 +8,7 @@ ui/base/page_transition_types.h defines them; SQLite hands it out signed. A visi
 browser's own history page: it ends its redirect chain and is no subframe and no generated keyword.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from brain.importers._sqlite import Column
 from brain.models import NAVIGATIONS, ORIGINS, Batch, Rejected, as_record_batch
 
 NAME = "chromium"
+VERSION = 1  # raised when the same bytes are read differently
 
 # 1601-01-01 (the epoch of Windows FILETIME) to 1970-01-01, in microseconds.
 EPOCH_1601_US = 11_644_473_600_000_000
@@ -93,7 +94,7 @@ def detect(path: Path) -> bool:
     } <= tables.get("visits", frozenset())
 
 
-def read(path: Path) -> Iterator[Batch | Rejected]:
+def read(path: Path) -> Generator[Batch | Rejected]:
     """All URLs, also those whose visits have expired, then all visits in order of their ids.
 
     `duration_us` is the browser's own time until the next navigation in that tab; `foreground_us` is its

@@ -9,7 +9,7 @@ The file does not say whether a visit was synced or imported: `origin` is NULL. 
 organic, sponsored, bookmarked and searched visits apart, not devices.)
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from brain.importers._sqlite import Column
 from brain.models import NAVIGATIONS, Batch, Rejected, as_record_batch
 
 NAME = "firefox"
+VERSION = 1  # raised when the same bytes are read differently
 
 _NAVIGATION = {
     1: "link",
@@ -72,7 +73,7 @@ def detect(path: Path) -> bool:
     )
 
 
-def read(path: Path) -> Iterator[Batch | Rejected]:
+def read(path: Path) -> Generator[Batch | Rejected]:
     """All places, also bookmarked ones never visited, then all visits in order of their ids.
 
     `foreground_us` adds up the browser's view times (`moz_places_metadata`), each given to the last visit of its

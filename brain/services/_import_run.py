@@ -3,26 +3,25 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from types import ModuleType
 
 import polars as pl
 
 from brain import merge, scrub, urls
+from brain.importers import Importer
+from brain.leases import Pace
 from brain.models import Batch, Rejected
 from brain.prepare import Preparer
 from brain.services import import_log
 from brain.snapshot import Snapshot
+from brain.sql import frame, transaction
 from brain.workspace import Workspace
 
 Progress = Callable[[str, int, int | None], None]
 
-# A lease longer than this keeps other processes waiting too long; the slice is adapted to stay below.
-LEASE_SECONDS = 0.3
-ROWS_PER_LEASE = 100_000
 REJECTS_KEPT = 1_000
 
 
@@ -45,33 +44,38 @@ class RunTotals:
             self.counts[name] = self.counts.get(name, 0) + number
 
 
+def fingerprint(ws: Workspace, reader: Importer) -> str:
+    """Changes when the same bytes would be read or cleaned differently, so that they are read again."""
+    rules = f"{reader.NAME}-{reader.VERSION}/u{urls.RULES_VERSION}/s{scrub.RULES_VERSION}"
+    return f"{rules}/{ws.policy.fingerprint}"
+
+
 class ImportRun:
-    """Reads one safe copy with one importer and merges what comes out."""
+    """Reads one safe copy with one importer and merges what comes out.
+
+    `where` is (source, browser, profile, device); `state` what `snapshot.state` said before the copy was made.
+    """
 
     def __init__(
         self,
         ws: Workspace,
-        reader: ModuleType,
-        original: Path,
+        reader: Importer,
         taken: Snapshot,
-        browser: str,
-        profile: str,
-        device: str,
+        original: Path,
+        state: str,
+        where: import_log.Where,
     ) -> None:
         self._ws = ws
         self._reader = reader
         self._original = original
         self._taken = taken
+        self._state = state
+        self._where = where
         self._preparer = Preparer(ws.key, ws.policy)
         self._rejects: list[Rejected] = []
-        self._slice = ROWS_PER_LEASE
-        self.where = (reader.NAME, browser, profile, device)
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the same bytes would be read or cleaned differently, so that they are read again."""
-        rules = f"{self._reader.NAME}-{self._reader.VERSION}/u{urls.RULES_VERSION}/s{scrub.RULES_VERSION}"
-        return f"{rules}/{self._ws.policy.fingerprint}"
+        # Looking for known rows costs the same for few rows as for many, hence the floor.
+        self._pace = Pace(rows=50_000, least=25_000, most=200_000)
+        self._what = f"import {original.name}"
 
     def execute(self, dry_run: bool, since_us: int | None, progress: Progress) -> RunTotals:
         """Read everything; merge unless `dry_run`. Raises SourceError when the file as a whole cannot be read."""
@@ -80,7 +84,12 @@ class ImportRun:
         source = 0
         if not dry_run:
             import_id, source = import_log.begin(
-                self._ws, self._original, self._taken, self.fingerprint, self.where
+                self._ws,
+                self._original,
+                self._taken,
+                self._state,
+                fingerprint(self._ws, self._reader),
+                self._where,
             )
             totals.import_id = str(import_id)
         try:
@@ -111,48 +120,44 @@ class ImportRun:
             return
         self._keep_raw("urls", fresh, totals)
         import_id = int(totals.import_id or 0)
-        for start in range(0, max(fresh.height, known.height), self._slice):
-            with self._ws.lake.write(what=f"import {self._original.name}") as con:
+        start = 0
+        while start < max(fresh.height, known.height):
+            count = self._pace.rows
+            with self._ws.lake.write(what=self._what, bulk=True) as con, transaction(con):
+                began = time.monotonic()
                 merged = merge.merge_urls(
-                    con, fresh.slice(start, self._slice), known.slice(start, self._slice), import_id
+                    con, fresh.slice(start, count), known.slice(start, count), import_id
                 )
+            self._pace.took(count, time.monotonic() - began)
+            start += count
             totals.add("retitled_urls", merged.updated)
 
     def _take_visits(
         self, batch: Batch, totals: RunTotals, source: int, since_us: int | None, dry_run: bool
     ) -> None:
-        rows = batch.rows
+        read = batch.rows
         if since_us is not None:
             import pyarrow.compute as pc
 
-            rows = rows.filter(pc.greater_equal(rows["visited_us"], since_us))
-        frame = self._preparer.visits(rows)
-        totals.seen += rows.num_rows
-        totals.visible += int(frame["is_visible"].sum())
-        known = self._known_visits(frame["visit_key"])
-        new = frame.filter(~known)
+            read = read.filter(pc.greater_equal(read["visited_us"], since_us))
+        rows = self._preparer.visits(read)
+        totals.seen += read.num_rows
+        totals.visible += int(rows["is_visible"].sum())
+        new = rows.filter(~self._known_visits(rows["visit_key"]))
         if dry_run:
             totals.new += new.height
             return
         self._keep_raw("visits", new, totals)
         start = 0
-        while start < frame.height:
-            part = frame.slice(start, self._slice)
-            began = time.monotonic()
-            with self._ws.lake.write(what=f"import {self._original.name}") as con:
-                held = time.monotonic()
+        while start < rows.height:
+            part = rows.slice(start, self._pace.rows)
+            with self._ws.lake.write(what=self._what, bulk=True) as con, transaction(con):
+                began = time.monotonic()
                 merged = merge.merge_visits(con, part, source, int(totals.import_id or 0))
+            self._pace.took(part.height, time.monotonic() - began)
             start += part.height
             totals.new += merged.new
             totals.updated += merged.updated
-            self._adapt(time.monotonic() - held, began)
-
-    def _adapt(self, seconds: float, began: float) -> None:
-        """Keep leases near the limit: halve the slice when over it, grow it back when well below."""
-        if seconds > LEASE_SECONDS:
-            self._slice = max(10_000, self._slice // 2)
-        elif seconds < LEASE_SECONDS / 3:
-            self._slice = min(ROWS_PER_LEASE, self._slice * 2)
 
     def _close(self, totals: RunTotals, dry_run: bool) -> None:
         totals.add("denied_urls", self._preparer.denied_urls)
@@ -199,7 +204,7 @@ class ImportRun:
         """Which keys the lake has, as a mask."""
         with self._ws.lake.read(what="import check") as con:
             con.register("asked", keys.to_frame(column).to_arrow())
-            found = con.execute(f"SELECT {column} FROM asked SEMI JOIN {table} USING ({column})").pl()
+            found = frame(con, f"SELECT {column} FROM asked SEMI JOIN {table} USING ({column})")
         return (
             keys.is_in(found[column].implode()) if found.height else pl.repeat(False, len(keys), eager=True)
         )
@@ -220,7 +225,7 @@ class ImportRun:
         path.with_suffix(".draft").replace(path)
 
 
-def _ahead(items: Iterator[Batch | Rejected], depth: int = 2) -> Iterator[Batch | Rejected]:
+def _ahead(items: Generator[Batch | Rejected], depth: int = 2) -> Iterator[Batch | Rejected]:
     """The same items, read in a thread a little ahead: reading SQLite and merging then overlap."""
     waiting: queue.Queue[object] = queue.Queue(depth)
     stop = threading.Event()
@@ -237,9 +242,10 @@ def _ahead(items: Iterator[Batch | Rejected], depth: int = 2) -> Iterator[Batch 
 
     def work() -> None:
         try:
-            while chunk := list(islice(items, 1)):
-                if not put(chunk[0]):
-                    return
+            with closing(items):  # here, since a database must be closed by the thread that opened it
+                for item in items:
+                    if not put(item):
+                        return
             put(end)
         except BaseException as error:  # handed over: raised again in the reader of the queue
             put(error)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from brain import discovery, importers, snapshot
-from brain.errors import BrainError, EmptySource, SourceError, UsageError
+from brain.errors import EmptySource, SourceError, UsageError
+from brain.models import BROWSERS
 from brain.services import coverage, import_log
-from brain.services._import_run import ImportRun, RunTotals
+from brain.services._import_run import ImportRun, RunTotals, fingerprint
 from brain.workspace import Workspace
 
 Progress = Callable[[str, int, int | None], None]
@@ -103,65 +104,67 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _import_one(ws: Workspace, path: Path, options: ImportOptions, progress: Progress) -> ImportOutcome:
     started = time.monotonic()
-    taken: snapshot.Snapshot | None = None
-    source: str | None = None
     browser, profile = discovery.browser_of(path)
-    browser, profile = options.browser or browser, options.profile or profile
+    browser, profile = options.browser or browser, options.profile or profile or ""
+    seen: dict[str, Any] = {"browser": browser, "profile": profile, "source": None, "sha256": None}
     try:
+        state = snapshot.state(path)
+        if not options.dry_run and (earlier := _untouched(ws, path, state, seen, options)):
+            return _unchanged(path, earlier, started)
         with _private_folder(ws) as folder:
             progress(f"copying {path.name}", 0, None)
             taken = snapshot.take(path, folder)
+            seen["sha256"] = taken.sha256
             reader = importers.pick(taken.path)
-            source = reader.NAME
-            browser = browser or ("chromium" if source == "chromium" else "unknown")
-            run = ImportRun(ws, reader, path, taken, browser, profile or "", options.device or "")
-            if not options.dry_run and (
-                earlier := import_log.earlier_import(ws, taken.sha256, run.fingerprint, run.where)
-            ):
-                return ImportOutcome(
-                    **earlier,  # type: ignore[arg-type]
-                    path=str(path),
-                    status="unchanged",
-                    seconds=round(time.monotonic() - started, 3),
-                )
+            where = _where(reader, seen, options)
+            seen |= {"source": reader.NAME, "browser": where[1]}
+            rules = fingerprint(ws, reader)
+            if not options.dry_run and (earlier := import_log.earlier_import(ws, taken.sha256, rules, where)):
+                return _unchanged(path, earlier, started)
+            run = ImportRun(ws, reader, taken, path, state, where)
             totals = run.execute(options.dry_run, options.since_us, progress)
-        return _outcome(path, source, browser, profile, taken, totals, started)
+        return _outcome(path, seen, totals, started)
     except EmptySource as error:
-        status, reason = "empty", error
+        status, reason = "empty", str(error)
     except SourceError as error:
-        status, reason = "failed", error
-    except BrainError as error:
-        raise error
-    import_id = None if options.dry_run else import_log.record_failure(ws, path, source, status, str(reason))
+        status, reason = "failed", str(error)
+    import_id = (
+        None if options.dry_run else import_log.record_failure(ws, path, seen["source"], status, reason)
+    )
     return ImportOutcome(
-        id=import_id,
-        path=str(path),
-        source=source,
-        browser=browser,
-        profile=profile,
-        sha256=taken.sha256 if taken else None,
-        status=status,
-        seconds=round(time.monotonic() - started, 3),
-        error=str(reason),
+        id=import_id, path=str(path), **seen, status=status, seconds=_since(started), error=reason
     )
 
 
-def _outcome(
-    path: Path,
-    source: str,
-    browser: str | None,
-    profile: str | None,
-    taken: snapshot.Snapshot,
-    totals: RunTotals,
-    started: float,
-) -> ImportOutcome:
+def _where(reader: importers.Importer, seen: dict[str, Any], options: ImportOptions) -> import_log.Where:
+    browser = seen["browser"] or (reader.NAME if reader.NAME in BROWSERS else "unknown")
+    return reader.NAME, browser, seen["profile"], options.device or ""
+
+
+def _untouched(
+    ws: Workspace, path: Path, state: str, seen: dict[str, Any], options: ImportOptions
+) -> dict[str, Any] | None:
+    """The earlier import of a file that nobody has written since, whichever importer took it."""
+    for reader in importers.IMPORTERS:
+        where = _where(reader, seen, options)
+        if earlier := import_log.earlier_import_of_file(ws, path, state, fingerprint(ws, reader), where):
+            return earlier
+    return None
+
+
+def _unchanged(path: Path, earlier: dict[str, Any], started: float) -> ImportOutcome:
+    return ImportOutcome(path=str(path), status="unchanged", seconds=_since(started), **earlier)
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 3)
+
+
+def _outcome(path: Path, seen: dict[str, Any], totals: RunTotals, started: float) -> ImportOutcome:
     return ImportOutcome(
         id=totals.import_id,
         path=str(path),
-        source=source,
-        browser=browser,
-        profile=profile,
-        sha256=taken.sha256,
+        **seen,
         status=totals.status,
         seen=totals.seen,
         new=totals.new,
@@ -169,7 +172,7 @@ def _outcome(
         rejected=totals.rejected,
         visible=totals.visible,
         counts=totals.counts,
-        seconds=round(time.monotonic() - started, 3),
+        seconds=_since(started),
         error=totals.error,
     )
 

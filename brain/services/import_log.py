@@ -12,6 +12,7 @@ from brain.errors import UsageError
 from brain.intervals import iso, to_us
 from brain.models import Rejected
 from brain.snapshot import Snapshot
+from brain.sql import transaction
 from brain.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 Where = tuple[str, str, str, str]  # source, browser, profile, device
 
 
-def begin(ws: Workspace, path: Path, taken: Snapshot, reader: str, where: Where) -> tuple[int, int]:
+def begin(
+    ws: Workspace, path: Path, taken: Snapshot, state: str, reader: str, where: Where
+) -> tuple[int, int]:
     """Record that an import of this file starts; returns (import_id, source_id).
 
     Earlier runs of the file that never finished, and whose process is gone, are marked interrupted.
     """
-    with ws.lake.write(what="begin import") as con:
-        con.execute("BEGIN")
+    with ws.lake.write(what="begin import") as con, transaction(con):
         for import_id, pid in con.execute(
             "SELECT import_id, pid FROM store.imports WHERE status = 'running' AND sha256 = ?", [taken.sha256]
         ).fetchall():
@@ -37,12 +39,11 @@ def begin(ws: Workspace, path: Path, taken: Snapshot, reader: str, where: Where)
         source_id = merge.source_id(con, *where)
         row = con.execute(
             """
-            INSERT INTO store.imports (import_id, path, source, browser, profile, device, sha256, bytes, reader,
-                                       started_at, status, pid)
-            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?) RETURNING import_id""",
-            [str(path), *where, taken.sha256, taken.bytes, reader, datetime.now(UTC), os.getpid()],
+            INSERT INTO store.imports (import_id, path, source, browser, profile, device, sha256, bytes, file_state,
+                                       reader, started_at, status, pid)
+            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?) RETURNING import_id""",
+            [str(path), *where, taken.sha256, taken.bytes, state, reader, datetime.now(UTC), os.getpid()],
         ).fetchone()
-        con.execute("COMMIT")
     assert row
     return int(row[0]), source_id
 
@@ -50,8 +51,7 @@ def begin(ws: Workspace, path: Path, taken: Snapshot, reader: str, where: Where)
 def finish(ws: Workspace, totals: "RunTotals", rejects: list[Rejected], seconds: float) -> None:
     """Record the outcome and the rejected records kept."""
     assert totals.import_id
-    with ws.lake.write(what="finish import") as con:
-        con.execute("BEGIN")
+    with ws.lake.write(what="finish import") as con, transaction(con):
         if rejects:
             con.executemany(
                 "INSERT INTO store.rejects VALUES (?, ?, ?)",
@@ -75,7 +75,6 @@ def finish(ws: Workspace, totals: "RunTotals", rejects: list[Rejected], seconds:
                 int(totals.import_id),
             ],
         )
-        con.execute("COMMIT")
 
 
 def mark_interrupted(ws: Workspace) -> int:
@@ -119,26 +118,27 @@ def record_failure(ws: Workspace, path: Path, source: str | None, status: str, e
 
 def earlier_import(ws: Workspace, sha256: str, reader: str, where: Where) -> dict[str, Any] | None:
     """What a complete import of the same bytes under the same rules counted, or None."""
+    return _earlier(ws, "sha256 = ? AND reader = ?", [sha256, reader], where)
+
+
+def earlier_import_of_file(
+    ws: Workspace, path: Path, state: str, reader: str, where: Where
+) -> dict[str, Any] | None:
+    """The same for a file that nobody has touched since, told without reading it."""
+    return _earlier(ws, "path = ? AND file_state = ? AND reader = ?", [str(path), state, reader], where)
+
+
+def _earlier(ws: Workspace, condition: str, values: list[Any], where: Where) -> dict[str, Any] | None:
     with ws.lake.read(what="import check") as con:
-        row = con.execute(
-            """
-            SELECT import_id, seen, visible, rejected FROM store.imports
-            WHERE sha256 = ? AND reader = ? AND source = ? AND browser = ? AND profile = ? AND device = ?
+        rows = con.execute(
+            f"""
+            SELECT import_id::VARCHAR AS id, source, browser, profile, sha256, seen, visible FROM store.imports
+            WHERE {condition} AND source = ? AND browser = ? AND profile = ? AND device = ?
                 AND status IN ('imported', 'partial') ORDER BY import_id DESC LIMIT 1""",
-            [sha256, reader, *where],
-        ).fetchone()
-    if row is None:
-        return None
-    source, browser, profile, _ = where
-    return {
-        "id": str(row[0]),
-        "source": source,
-        "browser": browser,
-        "profile": profile,
-        "sha256": sha256,
-        "seen": row[1],
-        "visible": row[2],
-    }
+            [*values, *where],
+        ).fetchall()
+    names = ("id", "source", "browser", "profile", "sha256", "seen", "visible")
+    return dict(zip(names, rows[0], strict=True)) if rows else None
 
 
 @dataclass(frozen=True, slots=True)

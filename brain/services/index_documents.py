@@ -12,6 +12,7 @@ import polars as pl
 
 from brain.errors import ModelUnavailable
 from brain.services import coverage
+from brain.sql import Connection, frame, transaction
 from brain.workspace import Workspace
 
 Progress = Callable[[str, int, int | None], None]
@@ -73,12 +74,11 @@ def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
     Pages whose visits all went are marked `gone`.
     """
     with ws.lake.snapshot() as con:
-        frame, through = _changed_pages(con)
-    for start in range(0, frame.height, _ROWS_PER_LEASE):
-        part = frame.slice(start, _ROWS_PER_LEASE)
-        with ws.lake.write(what="documents") as con:
+        changed, through = _changed_pages(con)
+    for start in range(0, changed.height, _ROWS_PER_LEASE):
+        part = changed.slice(start, _ROWS_PER_LEASE)
+        with ws.lake.write(what="documents") as con, transaction(con):
             con.register("part", part.to_arrow())
-            con.execute("BEGIN")
             con.execute("DELETE FROM store.documents WHERE doc_id IN (SELECT doc_id FROM part)")
             con.execute("""
                 INSERT INTO store.documents
@@ -86,32 +86,30 @@ def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
                        visit_count, 1, CASE WHEN visit_count > 0 THEN 'stale' ELSE 'removed' END,
                        nextval('store.change_seq')
                 FROM part""")
-            con.execute("COMMIT")
             con.unregister("part")
         if say:
-            say("documents", min(start + _ROWS_PER_LEASE, frame.height), frame.height)
+            say("documents", min(start + _ROWS_PER_LEASE, changed.height), changed.height)
     if through:
         with ws.lake.write(what="documents") as con:
             con.execute(
                 "INSERT INTO store.meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 [_WATERMARK, str(through)],
             )
-    return frame.height
+    return changed.height
 
 
-def _changed_pages(con: "object") -> tuple[pl.DataFrame, int]:
-    import duckdb
-
-    assert isinstance(con, duckdb.DuckDBPyConnection)
-    row = con.execute("SELECT value::BIGINT FROM store.meta WHERE name = ?", [_WATERMARK]).fetchone()
-    since = row[0] if row else 0
-    row = con.execute("""
-        SELECT greatest((SELECT max(change_id) FROM store.urls), (SELECT max(change_id) FROM store.visits))
-    """).fetchone()
-    through = row[0] if row and row[0] else 0
+def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
+    ((since, through),) = con.execute(
+        """
+        SELECT coalesce((SELECT value::BIGINT FROM store.meta WHERE name = ?), 0),
+               coalesce(greatest((SELECT max(change_id) FROM store.urls), (SELECT max(change_id) FROM store.visits)), 0)
+        """,
+        [_WATERMARK],
+    ).fetchall()
     if through <= since:
         return pl.DataFrame(), 0
-    frame = con.execute(
+    changed = frame(
+        con,
         """
         WITH dirty AS (
             SELECT page_id FROM store.urls WHERE change_id > $1
@@ -139,8 +137,8 @@ def _changed_pages(con: "object") -> tuple[pl.DataFrame, int]:
                   OR (p.title, p.url, p.last_at, p.visit_count, p.first_at)
                      IS DISTINCT FROM (d.title, d.url, d.last_at, d.visit_count, d.first_at) END""",
         [since],
-    ).pl()
-    return frame, through
+    )
+    return changed, through
 
 
 def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:
@@ -148,13 +146,16 @@ def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:
     indexed = removed = 0
     while True:
         with ws.lake.read(what="index") as con:
-            total = con.execute(
+            ((total,),) = con.execute(
                 "SELECT count(*) FROM store.documents WHERE state IN ('stale', 'removed')"
-            ).fetchone()
-            part = con.execute(f"""
+            ).fetchall()
+            part = frame(
+                con,
+                f"""
                 SELECT doc_id AS id, kind, text, title, url, domain, source, origin, epoch_us(first_at) AS first_us,
                        epoch_us(last_at) AS last_us, visit_count, state, change_id
-                FROM store.documents WHERE state IN ('stale', 'removed') LIMIT {_ROWS_PER_LEASE}""").pl()
+                FROM store.documents WHERE state IN ('stale', 'removed') LIMIT {_ROWS_PER_LEASE}""",
+            )
         if not part.height:
             return indexed, removed
         gone = part.filter(pl.col("state") == "removed")
@@ -171,7 +172,7 @@ def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:
                 UPDATE store.documents SET state = CASE state WHEN 'stale' THEN 'pending' ELSE 'gone' END
                 FROM part WHERE part.id = doc_id AND part.change_id = documents.change_id""")
             con.unregister("part")
-        say("indexing", indexed, indexed + (total[0] if total else 0) - fresh.height)
+        say("indexing", indexed, indexed + total - fresh.height)
 
 
 def _settle(ws: Workspace) -> None:

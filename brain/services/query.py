@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from brain.errors import QueryRefused, UsageError
-from brain.lake import first_line
+from brain.sql import first_line
 from brain.views import VIEWS
 from brain.workspace import Workspace
 
@@ -51,7 +51,7 @@ def query(ws: Workspace, sql: str, max_rows: int = ROWS, seconds: float = SECOND
         _check(con, sql)
         try:
             with _stopped_after(con, seconds):
-                reader = con.execute(sql).to_arrow_reader(10_000)
+                reader = con.sql(sql).to_arrow_reader(10_000)
                 batches, rows = [], 0
                 for batch in reader:
                     batches.append(batch)
