@@ -1,0 +1,403 @@
+"""Writing the index: rows at once, vectors when there is a model, upkeep.
+
+The folder holds LanceDB tables, one for each model, and `live.json`, which names the one in use. Any number of
+processes may read and write at once; work that should happen once (embedding, upkeep, changing tables) is
+taken by whoever gets its lock.
+"""
+
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from brain import locks
+from brain.errors import IndexUnavailable, LakeBusy
+from brain.index import pointer as pointers
+from brain.index import vectors
+from brain.index.faults import guarded, retry
+from brain.index.pointer import Pointer
+from brain.index.rows import DEFAULT_DIMENSION, USAGE, schema, to_rows
+from brain.index.view import View, partitions
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from brain.embedding.protocol import Embedder, ModelIdentity
+    from brain.models import Document
+
+# From this many vectors on, an IVF index is worth its training; below, a scan of all is exact and fast.
+ANN_FROM = 50_000
+# The vector index is trained anew when the vectors have grown this many times.
+_RETRAIN_AT = 4
+_SAMPLES_PER_PARTITION, _TRAINING_ROUNDS = 32, 10  # more took 4x the time for the same recall (measured)
+# Old versions stay readable this long, for readers that hold one open.
+_KEEP_VERSIONS = timedelta(hours=1)
+_IDS_PER_FILTER = 2_000
+_SCAN_FROM = 5_000  # documents; from here on reading two columns of the whole table beats a filter
+
+Progress = Callable[[int, int], None]
+
+
+class Index:
+    """The index in the folder `path`. Making one touches nothing; safe to share between threads.
+
+    Every method may raise IndexUnavailable, in one line: the folder is missing, damaged or not writable.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._opened: tuple[object, Pointer, Any] | None = None
+        self._pinned: tuple[int, View] | None = None
+
+    # --- life of the tables
+
+    @property
+    def exists(self) -> bool:
+        return pointers.stamp(self.path) is not None
+
+    @property
+    def model(self) -> "ModelIdentity | None":
+        """Whose vectors the live table holds; None when there is no index or no vectors yet."""
+        found = pointers.read(self.path)
+        return found.model if found else None
+
+    def prepare(self, model: "ModelIdentity | None" = None) -> None:
+        """Create the index where it is missing; a table without vectors takes on `model`.
+
+        Raises IndexUnavailable when the vectors are another model's: those are replaced by `switch` alone.
+        """
+        found = pointers.read(self.path)
+        if found and (model is None or found.model == model):
+            return
+        with guarded(), locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
+            found = pointers.read(self.path)
+            if found is None:
+                dimension = model.dimension if model else DEFAULT_DIMENSION
+                live = Pointer(_table_name(model), dimension, model)
+                self._create(live)
+                pointers.write(self.path, live)
+            elif model and found.model is None:
+                self._adopt(found, model)
+            elif model and found.model != model:
+                assert found.model is not None
+                raise IndexUnavailable(
+                    f"the index holds vectors of {found.model.id}, not of {model.id}; "
+                    f"`brain model use` makes the new ones beside them"
+                )
+
+    def switch(self, embedder: "Embedder", progress: Progress | None = None) -> int:
+        """Make the vectors of another model beside the live ones, then switch to them at once.
+
+        Searches use the old table until the end. Returns how many rows were embedded. A run that was cut
+        short is taken up by the next one. Raises LakeBusy when another process is at it.
+        """
+        self.prepare()
+        with locks.lock(self.path / ".switch.lock", timeout=0, what="model switch"):
+            old = self._pointer()
+            if old.model == embedder.identity:
+                return 0
+            new = Pointer(_table_name(embedder.identity), embedder.identity.dimension, embedder.identity)
+            with guarded():
+                target = self._open_or_create(new)
+                done = 0
+                while self._copy_missing(old, target) or not done:
+                    made = vectors.embed_pending(target, embedder, progress)
+                    done += made
+                    if not made:
+                        break
+                self._train(target, new)
+                with locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
+                    self._copy_missing(old, target)
+                    pointers.write(self.path, pointers.read(self.path) and self._trained(target, new) or new)
+                self._connect().drop_table(old.table)
+        return done
+
+    def drop(self) -> None:
+        """Empty the index, keeping its model; the tables' files go."""
+        with guarded(), locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
+            try:
+                found = pointers.read(self.path)
+            except IndexUnavailable:
+                found = None
+            pointers.forget(self.path)
+            for folder in self.path.glob("*.lance"):
+                shutil.rmtree(folder, ignore_errors=True)
+            with self._lock:
+                self._opened = self._pinned = None
+        self.prepare(found.model if found else None)
+
+    # --- reading
+
+    def view(self) -> View:
+        """The newest version of the table, fixed: all that one search reads comes from it."""
+        with self._lock, guarded():
+            live, table = self._live()
+            version = int(table.version)
+            if self._pinned is None or self._pinned[0] != version or self._pinned[1].pointer != live:
+                pinned = self._connect().open_table(live.table)
+                pinned.checkout(version)
+                self._pinned = version, View(pinned, live, int(pinned.count_rows()))
+            return self._pinned[1]
+
+    def pending(self) -> int:
+        """How many documents wait for vectors; 0 where there is no index."""
+        return len(self.pending_ids())
+
+    def pending_ids(self) -> list[str]:
+        """Ids of the documents that wait for vectors."""
+        if not self.exists:
+            return []
+        with guarded():
+            table = self._live()[1]
+            found = table.search().where("vector IS NULL").select(["doc_id"]).limit(None).to_arrow()
+            return sorted(set(found["doc_id"].to_pylist()))
+
+    def count_documents(self) -> int:
+        """How many documents the index holds; 0 where there is no index."""
+        if not self.exists:
+            return 0
+        with guarded():
+            return int(self._live()[1].count_rows("chunk_no = 0"))
+
+    # --- writing
+
+    def upsert(self, documents: "Iterable[Document] | pa.Table | pl.DataFrame", *, new: bool = False) -> int:
+        """Add documents or replace those with the same id; they are found by keyword from now on.
+
+        Unchanged text keeps its vector. `new` promises that none of the ids is in the index, which saves
+        looking. Returns the number of rows (chunks) they have.
+        """
+        import polars as pl
+
+        rows = to_rows(documents)
+        if not rows.height:
+            return 0
+        self.prepare()
+        with guarded():
+            live, table = self._live()
+            if new or not table.count_rows():
+                retry(lambda: table.add(_arrow(rows, live.dimension)))
+                return rows.height
+            before = _existing(table, rows["doc_id"].unique().to_list())
+            known = rows.join(before.select("id", old_hash="row_hash"), on="id", how="left")
+            same = known.filter(pl.col("row_hash") == pl.col("old_hash")).drop("old_hash")
+            changed = known.filter(pl.col("row_hash").ne_missing(pl.col("old_hash")))
+            reworded = changed.join(before.select("id", "text_hash"), on=["id", "text_hash"], how="semi")
+            fresh = changed.join(reworded.select("id"), on="id", how="anti").drop("old_hash")
+            self._merge(live, table, same.select("id", *USAGE), insert=False)
+            columns = [name for name in reworded.columns if name != "old_hash"]
+            self._merge(live, table, reworded.select(columns), insert=False)
+            self._merge(live, table, fresh, insert=True)
+            stale = before.join(rows.select("id"), on="id", how="anti")["id"].to_list()
+            _delete(table, "id", stale)
+        return rows.height
+
+    def delete(self, doc_ids: Collection[str]) -> None:
+        """Remove documents; ids that are not there are no error."""
+        if self.exists:
+            with guarded():
+                _delete(self._live()[1], "doc_id", list(doc_ids))
+
+    def embed_pending(
+        self, embedder: "Embedder", progress: Progress | None = None, budget: float | None = None
+    ) -> int:
+        """Make the vectors that are missing, newest documents first; returns how many rows got one.
+
+        Commits as it goes, so a killed run loses little and the next one finishes. `budget` bounds the time
+        in seconds. Returns 0 at once when another process is embedding. `progress` is called with rows done
+        and rows in all. Raises IndexUnavailable when the index holds another model's vectors.
+        """
+        self.prepare(embedder.identity)
+        try:
+            with locks.lock(self.path / ".embed.lock", timeout=0, what="embedding"), guarded():
+                return vectors.embed_pending(self._live()[1], embedder, progress, budget)
+        except LakeBusy:
+            return 0
+
+    def optimize(self) -> None:
+        """Upkeep: bring new rows into the indexes, join small files, drop versions over an hour old.
+
+        Trains the vector index when there are enough vectors. Does nothing when another process is at it.
+        """
+        if not self.exists:
+            return
+        try:
+            with locks.lock(self.path / ".optimize.lock", timeout=0, what="index upkeep"), guarded():
+                live, table = self._live()
+                retry(lambda: table.optimize(cleanup_older_than=_KEEP_VERSIONS))
+                trained = self._train(table, live)
+                if trained != live:
+                    with locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
+                        if pointers.read(self.path) == live:
+                            pointers.write(self.path, trained)
+        except LakeBusy:
+            return
+
+    # --- inside
+
+    def _connect(self) -> Any:
+        # Lance warns on stderr about things that are as they should be, such as a table being made.
+        os.environ.setdefault("LANCE_LOG", "error")
+        import lancedb
+
+        return lancedb.connect(self.path, read_consistency_interval=timedelta(0))
+
+    def _pointer(self) -> Pointer:
+        found = pointers.read(self.path)
+        if found is None:
+            raise IndexUnavailable("there is no search index yet; `brain index` makes it")
+        return found
+
+    def _live(self) -> tuple[Pointer, Any]:
+        """The live table, opened anew when another process changed which one that is."""
+        with self._lock:
+            stamp = pointers.stamp(self.path)
+            if self._opened is None or stamp is None or self._opened[0] != stamp:
+                found = self._pointer()
+                self._opened = stamp, found, self._connect().open_table(found.table)
+            return self._opened[1], self._opened[2]
+
+    def _open_or_create(self, new: Pointer) -> Any:
+        try:
+            return self._connect().open_table(new.table)
+        except (ValueError, RuntimeError, OSError):
+            return self._create(new)
+
+    def _create(self, new: Pointer) -> Any:
+        from lancedb.index import FTS, BTree
+
+        table = self._connect().create_table(new.table, schema=schema(new.dimension), mode="overwrite")
+        # ICU finds words in every script and splits identifiers; stop words stay, so that a query of nothing
+        # else works; positions let exact ids be matched as a phrase.
+        table.create_index(
+            "search_text",
+            config=FTS(
+                with_position=True,
+                base_tokenizer="icu/split",
+                stem=True,
+                remove_stop_words=False,
+                ascii_folding=True,
+                max_token_length=64,
+            ),
+        )
+        for column in ("id", "doc_id", "text_hash"):
+            table.create_index(column, config=BTree())
+        return table
+
+    def _adopt(self, found: Pointer, model: "ModelIdentity") -> None:
+        """Give a table without vectors its model; one of another dimension is copied first."""
+        live = Pointer(found.table, model.dimension, model)
+        if model.dimension != found.dimension:
+            live = Pointer(_table_name(model), model.dimension, model)
+            self._copy_missing(found, self._create(live))
+        pointers.write(self.path, live)
+
+    def _copy_missing(self, old: Pointer, target: Any) -> int:
+        """Bring `target` to the rows of the table `old`, without their vectors; returns how many changed."""
+        import polars as pl
+
+        names = [name for name in schema(1).names if name != "vector"]
+        source = self._connect().open_table(old.table)
+        rows = pl.DataFrame(pl.from_arrow(source.search().select(names).limit(None).to_arrow()))
+        there = pl.DataFrame(
+            pl.from_arrow(target.search().select(["id", "row_hash", *USAGE]).limit(None).to_arrow())
+        )
+        changed = rows.join(there, on=["id", "row_hash", *USAGE], how="anti", nulls_equal=True)
+        gone = there.join(rows.select("id"), on="id", how="anti")["id"].to_list()
+        dimension = target.schema.field("vector").type.list_size
+        if changed.height:
+            self._merge(Pointer("", dimension, None), target, changed, insert=True)
+        _delete(target, "id", gone)
+        return changed.height + len(gone)
+
+    def _merge(self, live: Pointer, table: Any, rows: "pl.DataFrame", *, insert: bool) -> None:
+        if not rows.height:
+            return
+        data = _arrow(rows, live.dimension, vector=insert)
+
+        def run() -> None:
+            merge = table.merge_insert("id").when_matched_update_all()
+            # Rows without a vector look like bad ones to its check unless told that null is meant.
+            (merge.when_not_matched_insert_all() if insert else merge).execute(data, on_bad_vectors="null")
+
+        retry(run)
+
+    def _train(self, table: Any, live: Pointer) -> Pointer:
+        """Train the vector index if it is time to; returns the pointer that says so."""
+        from lancedb.index import IvfFlat
+
+        count = int(table.count_rows("vector IS NOT NULL"))
+        if count < ANN_FROM or count < live.ann_rows * _RETRAIN_AT:
+            return live
+        config = IvfFlat(
+            distance_type="cosine",
+            num_partitions=partitions(count),
+            sample_rate=_SAMPLES_PER_PARTITION,
+            max_iterations=_TRAINING_ROUNDS,
+        )
+        retry(lambda: table.create_index("vector", config=config, replace=True))
+        return Pointer(live.table, live.dimension, live.model, ann_rows=count, layout=live.layout)
+
+    def _trained(self, table: Any, new: Pointer) -> Pointer:
+        trained = any("vector" in found.columns for found in table.list_indices())
+        count = int(table.count_rows("vector IS NOT NULL")) if trained else 0
+        return Pointer(new.table, new.dimension, new.model, ann_rows=count, layout=new.layout)
+
+
+def _table_name(model: "ModelIdentity | None") -> str:
+    if model is None:
+        return "chunks_keywords"
+    text = f"{model.id}\n{model.revision}\n{model.dimension}\n{model.weights_sha256}\n{model.variant}"
+    return f"chunks_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _arrow(rows: "pl.DataFrame", dimension: int, *, vector: bool = True) -> "pa.Table":
+    """Rows as Arrow in the table's types, with null vectors unless those are to stay as they are."""
+    import pyarrow as pa
+
+    full = schema(dimension)
+    arrays = [
+        pa.nulls(rows.height, field.type) if field.name == "vector" else rows[field.name].to_arrow().cast(field.type)
+        for field in full
+        if field.name in rows.columns or (vector and field.name == "vector")
+    ]
+    fields = [field for field in full if field.name in rows.columns or (vector and field.name == "vector")]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _existing(table: Any, doc_ids: list[str]) -> "pl.DataFrame":
+    """id, text_hash and row_hash of the rows of these documents."""
+    import polars as pl
+    from lancedb.expr import col
+
+    columns = ["id", "doc_id", "text_hash", "row_hash"]
+    if len(doc_ids) >= _SCAN_FROM:
+        found = pl.DataFrame(pl.from_arrow(table.search().select(columns).limit(None).to_arrow()))
+        return found.join(pl.DataFrame({"doc_id": doc_ids}), on="doc_id", how="semi")
+    parts = [
+        pl.DataFrame(
+            pl.from_arrow(
+                table.search().where(col("doc_id").isin(some)).select(columns).limit(None).to_arrow()
+            )
+        )
+        for some in _pieces(doc_ids)
+    ]
+    return pl.concat(parts)
+
+
+def _delete(table: Any, column: str, values: list[str]) -> None:
+    from lancedb.expr import col
+
+    for some in _pieces(values):
+        retry(lambda some=some: table.delete(col(column).isin(some)))  # type: ignore[misc]
+
+
+def _pieces(values: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(values), _IDS_PER_FILTER):
+        yield values[start : start + _IDS_PER_FILTER]
