@@ -40,7 +40,7 @@ def is_passing(_task: Any, _run: Any, state: Any) -> bool:
     return False
 
 
-_WITH_RETRIES: dict[str, Any] = {
+WITH_RETRIES: dict[str, Any] = {
     "retries": len(RETRY_SECONDS),
     "retry_delay_seconds": RETRY_SECONDS,
     "retry_jitter_factor": 0.5,
@@ -49,7 +49,7 @@ _WITH_RETRIES: dict[str, Any] = {
 }
 
 
-@task(name="import file", task_run_name="import {path}", **_WITH_RETRIES)
+@task(name="import file", task_run_name="import {path}", **WITH_RETRIES)
 def import_file(path: str, home: str) -> dict[str, Any]:
     """One file into the lake; its outcome, also when the file cannot be read."""
     from brain.services.import_files import import_files
@@ -58,7 +58,7 @@ def import_file(path: str, home: str) -> dict[str, Any]:
     return asdict(report.imports[0])
 
 
-@task(name="index", **_WITH_RETRIES)
+@task(name="index", **WITH_RETRIES)
 def index_pending(home: str) -> dict[str, Any]:
     """Everything new into the search index."""
     from brain.services.index_documents import index_documents as bring_up
@@ -66,7 +66,7 @@ def index_pending(home: str) -> dict[str, Any]:
     return asdict(bring_up(open_workspace(home), progress=_Telling()))
 
 
-@task(name="drain inbox", **_WITH_RETRIES)
+@task(name="drain inbox", **WITH_RETRIES)
 def drain_inbox(home: str) -> dict[str, Any]:
     """Events that wait into the lake."""
     from brain.services.drain_inbox import drain
@@ -74,7 +74,7 @@ def drain_inbox(home: str) -> dict[str, Any]:
     return asdict(drain(open_workspace(home)))
 
 
-@task(name="check", **_WITH_RETRIES)
+@task(name="check", **WITH_RETRIES)
 def check(home: str) -> list[dict[str, Any]]:
     """Mend what can be mended, remove what was left behind, look everything over."""
     from brain.services.doctor import diagnose
@@ -235,7 +235,8 @@ def _count_file(report: RunReport, outcome: dict[str, Any]) -> None:
     for name in _FILE_COUNTS:
         report.counts[name] = report.counts.get(name, 0) + (outcome.get(name) or 0)
     if outcome["status"] in {"failed", "partial"}:
-        report.problems.append(f"{Path(outcome['path']).name}: {outcome.get('error') or outcome['status']}")
+        name, reason = Path(outcome["path"]).name, str(outcome.get("error") or outcome["status"])
+        report.problems.append(reason if reason.startswith(name) else f"{name}: {reason}")
 
 
 def _one_line(error: BaseException) -> str:

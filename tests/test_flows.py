@@ -1,0 +1,350 @@
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brain import Workspace
+from brain.errors import BrainError, LakeBusy, SourceError, UsageError
+from pipelines import catalog, records
+from pipelines.runtime import environment
+from pipelines.server import OwnPagesOnly, Server, free_port
+
+DATA = Path(__file__).parent / "data"
+CHROMIUM = DATA / "chromium-156-History"
+FIREFOX = DATA / "firefox-153-live-places.sqlite"
+BRAIN = str(Path(sys.executable).with_name("brain"))
+
+
+@pytest.fixture(scope="session")
+def prefect() -> Iterator[None]:
+    """One Prefect server for all tests that run flows in this process; it takes most of their time."""
+    os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+    os.environ["DO_NOT_TRACK"] = "1"
+    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+    from prefect.testing.utilities import prefect_test_harness
+
+    with (
+        prefect_test_harness(server_startup_timeout=240),
+        temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
+    ):
+        yield
+
+
+def _visits(ws: Workspace) -> int:
+    return int(ws.lake.sql("SELECT count(*) AS n FROM visits")["n"][0])
+
+
+@pytest.mark.usefixtures("prefect")
+class TestImportFlow:
+    def test_every_file_is_a_row_and_the_counts_are_exact(self, workspace: Workspace) -> None:
+        from pipelines.flows import import_history
+
+        report = import_history([str(CHROMIUM), str(FIREFOX)], str(workspace.home.root))
+        assert report["state"] == "completed"
+        assert report["counts"] == {"files": 2, "seen": 45, "new": 45, "visible": 43, "rejected": 0}
+        assert [(row["browser"], row["status"], row["visible"]) for row in report["rows"]] == [
+            ("chromium", "imported", 23),
+            ("firefox", "imported", 20),
+        ]
+        assert _visits(workspace) == 45
+
+    def test_a_second_run_finds_everything_unchanged(self, workspace: Workspace) -> None:
+        from pipelines.flows import import_history
+
+        import_history([str(CHROMIUM)], str(workspace.home.root))
+        report = import_history([str(CHROMIUM)], str(workspace.home.root))
+        assert [row["status"] for row in report["rows"]] == ["unchanged"]
+        assert report["counts"]["new"] == 0
+        assert _visits(workspace) == 24
+
+    def test_a_bad_file_is_a_problem_and_the_others_are_imported(
+        self, workspace: Workspace, tmp_path: Path
+    ) -> None:
+        from pipelines.flows import import_history
+
+        bad = tmp_path / "notes.db"
+        bad.write_text("no database")
+        state: Any = import_history([str(bad), str(CHROMIUM)], str(workspace.home.root), return_state=True)
+        assert state.name == "Completed with problems"
+        assert state.is_completed()
+        report = state.result()
+        assert [row["status"] for row in report["rows"]] == ["failed", "imported"]
+        assert len(report["problems"]) == 1
+        assert report["problems"][0].startswith("notes.db ")
+        assert _visits(workspace) == 24
+
+    def test_a_run_leaves_a_table_and_its_record(self, workspace: Workspace) -> None:
+        from prefect.artifacts import Artifact
+
+        from pipelines.flows import import_history
+
+        import_history([str(CHROMIUM)], str(workspace.home.root))
+        artifact = Artifact.get("import")
+        assert artifact is not None
+        assert json.loads(str(artifact.data))[0]["seen"] == 24
+        last = records.last_run(workspace.home, "import")
+        assert last is not None
+        assert (last.state, last.started_at) == ("completed", "2026-11-30T12:00:00.000000Z")
+        assert last.counts["new"] == 24
+
+
+@pytest.mark.usefixtures("prefect")
+class TestOtherFlows:
+    def test_everything_chains_the_three_and_leaves_a_healthy_lake(self, workspace: Workspace) -> None:
+        from brain.services.doctor import diagnose
+        from pipelines.flows import everything
+
+        report = everything([str(CHROMIUM)], str(workspace.home.root))
+        assert [row["step"] for row in report["rows"]] == ["import", "index", "maintain"]
+        assert report["rows"][0]["new"] == 24
+        pages = workspace.lake.sql("SELECT count(DISTINCT page_id) AS n FROM visits WHERE is_visible")["n"][0]
+        assert report["rows"][1]["indexed"] == pages
+        assert [check.name for check in diagnose(workspace).checks if not check.ok] == [
+            problem.split(":")[0] for problem in report["problems"] if not problem.startswith("keyword only")
+        ]
+
+    def test_maintain_applies_what_waits_in_the_inbox(self, workspace: Workspace) -> None:
+        from brain.services.drain_inbox import inbox
+        from pipelines.flows import maintain
+
+        inbox(workspace).drop(
+            {"kind": "note", "at": "2026-11-30T10:00:00Z", "data": {"text": "water the fern"}}
+        )
+        report = maintain(str(workspace.home.root))
+        assert report["counts"]["applied"] == 1
+        assert inbox(workspace).waiting() == 0
+
+    def test_maintain_on_an_empty_home_makes_no_lake(self, workspace: Workspace) -> None:
+        from pipelines.flows import maintain
+
+        report = maintain(str(workspace.home.root))
+        assert report["counts"]["checks"] == len(report["rows"])
+        assert not workspace.lake.exists
+
+
+@pytest.mark.usefixtures("prefect")
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (LakeBusy("held by another"), 4),
+        (OSError("disk away"), 4),
+        (SourceError("encrypted"), 1),
+        (KeyError("x"), 1),
+    ],
+)
+def test_a_busy_lake_or_disk_is_tried_again_and_nothing_else(error: Exception, tries: int) -> None:
+    from prefect import task
+
+    from pipelines.flows import WITH_RETRIES
+
+    calls = []
+
+    @task(**WITH_RETRIES | {"retry_delay_seconds": 0})
+    def work() -> None:
+        calls.append(1)
+        raise error
+
+    with pytest.raises(type(error)):
+        work()
+    assert len(calls) == tries
+
+
+class TestRecords:
+    def test_a_run_whose_process_is_gone_was_interrupted(self, workspace: Workspace) -> None:
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        records.keep(workspace.home, records.RunReport("index", "2026-11-30T12:00:00.000000Z", pid=gone.pid))
+        last = records.last_run(workspace.home, "index")
+        assert last is not None
+        assert last.state == "interrupted"
+
+    def test_a_damaged_record_counts_as_none(self, workspace: Workspace) -> None:
+        records.keep(workspace.home, records.RunReport("index", "2026-11-30T12:00:00.000000Z"))
+        (workspace.home.prefect / "runs" / "index.json").write_text("{", "utf-8")
+        assert records.last_run(workspace.home, "index") is None
+
+
+class TestEnvironment:
+    def test_what_the_user_set_up_for_prefect_elsewhere_does_not_apply(
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PREFECT_API_KEY", "pnu_secret")
+        monkeypatch.setenv("PREFECT_API_URL", "https://api.prefect.cloud/api/accounts/1")
+        monkeypatch.setenv("PREFECT_API_DATABASE_CONNECTION_URL", "postgresql://elsewhere/db")
+        values = environment(workspace.home, "http://127.0.0.1:4200")
+        assert values["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+        assert values["PREFECT_HOME"] == str(workspace.home.prefect)
+        assert not {"PREFECT_API_KEY", "PREFECT_API_DATABASE_CONNECTION_URL"} & values.keys()
+
+    def test_telemetry_is_off_and_no_proxy_is_asked_for_this_machine(
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("NO_PROXY", "intranet.example")
+        values = environment(workspace.home, "http://127.0.0.1:4200")
+        assert (values["PREFECT_SERVER_ANALYTICS_ENABLED"], values["DO_NOT_TRACK"]) == ("False", "1")
+        assert values["NO_PROXY"] == "intranet.example,127.0.0.1,localhost,::1"
+
+
+class TestServer:
+    @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "example.org"])
+    def test_it_binds_this_machine_only(self, host: str, workspace: Workspace) -> None:
+        with pytest.raises(UsageError, match="binds this machine only"):
+            Server({}, host, 4200, workspace.home.logs / "log")
+
+    def test_a_taken_port_is_said(self, workspace: Workspace) -> None:
+        import socket
+
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            with pytest.raises(BrainError, match="is taken by another program"):
+                Server({}, "127.0.0.1", other.getsockname()[1], workspace.home.logs / "log")
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({}, 200),
+            ({"Host": "localhost:{port}"}, 200),
+            ({"Origin": "http://127.0.0.1:{port}"}, 200),
+            ({"Host": "evil.example:{port}"}, 403),
+            ({"Host": "127.0.0.1"}, 403),
+            ({"Origin": "https://evil.example"}, 403),
+            ({"Origin": "null"}, 403),
+            ({"Origin": "http://127.0.0.1:1"}, 403),
+        ],
+    )
+    def test_pages_of_other_sites_are_turned_away(
+        self, headers: dict[str, str], status: int, guarded: int
+    ) -> None:
+        asked = http.client.HTTPConnection("127.0.0.1", guarded, timeout=10)
+        asked.request("GET", "/", headers={k: v.format(port=guarded) for k, v in headers.items()})
+        assert asked.getresponse().status == status
+        asked.close()
+
+    @pytest.fixture(scope="class")
+    def guarded(self) -> Iterator[int]:
+        """Port of a server whose only page is behind the guard."""
+        import uvicorn
+
+        async def page(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+
+        port = free_port()
+        server = uvicorn.Server(
+            uvicorn.Config(OwnPagesOnly(page, port), "127.0.0.1", port, log_level="error", lifespan="off")
+        )
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started and thread.is_alive():
+            thread.join(0.02)
+        yield port
+        server.should_exit = True
+        thread.join()
+
+
+class TestCommand:
+    def test_the_list_names_every_flow_with_its_schedule(self, brain: Callable[..., Any], home: Path) -> None:
+        shown = brain("flows", "list", "--json")
+        assert shown.code == 0
+        assert [(f["name"], f["cron"], f["last_run"]) for f in shown.json["flows"]] == [
+            (info.name, info.cron, None) for info in catalog.CATALOG
+        ]
+        assert not home.exists()
+
+    def test_an_unknown_flow_is_wrong_usage(self, brain: Callable[..., Any]) -> None:
+        shown = brain("flows", "run", "nonsense")
+        assert shown.code == 2
+        assert "import, index, maintain, everything" in shown.err
+
+    def test_only_flows_that_import_take_a_path(self, brain: Callable[..., Any], home: Path) -> None:
+        shown = brain("flows", "run", "index", "--path", CHROMIUM)
+        assert shown.code == 2
+        assert not home.exists()
+
+    def test_a_run_leaves_nothing_outside_the_home_and_no_process(self, tmp_path: Path) -> None:
+        person, home = tmp_path / "person", tmp_path / "läke 湖"
+        person.mkdir()
+        environ = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT", "XDG", "BRAIN"))}
+        ran = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "brain",
+                "--json",
+                "--home",
+                home,
+                "flows",
+                "run",
+                "import",
+                "--path",
+                CHROMIUM,
+            ],
+            env=environ | {"HOME": str(person), "USERPROFILE": str(person)},
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=280,
+            check=False,
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert json.loads(ran.stdout)["counts"]["new"] == 24
+        assert list(person.iterdir()) == []
+        assert (home / "prefect" / "prefect.db").stat().st_mode & 0o077 == 0
+        assert (home / "prefect").stat().st_mode & 0o077 == 0
+        assert sorted(p.name for p in tmp_path.iterdir()) == [home.name, person.name]
+
+
+@pytest.mark.slow
+def test_serve_shows_the_ui_runs_a_deployment_and_ends_cleanly(tmp_path: Path) -> None:
+    import signal
+    import time
+
+    home, port = tmp_path / "home", free_port()
+    serving = subprocess.Popen(
+        [BRAIN, "--home", home, "flows", "serve", "--port", str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+
+    def ask(method: str, path: str, body: Any = None) -> tuple[int, str]:
+        asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        asked.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+        answer = asked.getresponse()
+        return answer.status, answer.read().decode()
+
+    try:
+        assert serving.stderr is not None
+        said = [serving.stderr.readline(), serving.stderr.readline()]
+        assert f"UI at http://127.0.0.1:{port}" in said[1]
+        status, page = ask("GET", "/")
+        assert status == 200
+        assert page.lower().startswith("<!doctype html>")
+        deployments = {d["entrypoint"]: d for d in json.loads(ask("POST", "/api/deployments/filter", {})[1])}
+        assert len(deployments) == len(catalog.CATALOG)
+        chosen = deployments["pipelines.flows.index_documents"]
+        assert (chosen["paused"], chosen["schedules"][0]["active"]) == (False, True)
+        scheduled = {"state": {"type": "SCHEDULED"}}
+        run = json.loads(ask("POST", f"/api/deployments/{chosen['id']}/create_flow_run", scheduled)[1])
+        state = ""
+        for _ in range(400):
+            state = json.loads(ask("GET", f"/api/flow_runs/{run['id']}")[1])["state"]["name"]
+            if state not in {"Scheduled", "Pending", "Running", "Late"}:
+                break
+            time.sleep(0.5)
+        assert state == "Completed"
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        assert serving.wait(60) == 0
+    assert not (home / "prefect" / "serving.json").exists()
+    with pytest.raises(ConnectionRefusedError):
+        ask("GET", "/")
