@@ -78,32 +78,33 @@ def scrub_url(url: str, key: bytes | None = None) -> str:
 
 
 _TEXT_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s<>\"'`|\\^{}]+")
+_STOPS = ".,;:!?)]*_"  # marks that end a sentence around a URL or value, not the URL or value
 _TEXT_SECRETS = (
     re.compile(
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\Z)"
     ),
     re.compile(r"(?i)\bbearer[ \t:=]+([A-Za-z0-9._~+/-]{16,}=*)"),
-    re.compile(
-        r"(?i)\b(?:password|passwd|pwd|secret|token|api[-_ ]?key"
-        r"|(?:access|client|secret|private)[-_ ]?(?:key|token|secret))"
-        r"[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;&<>]{6,})"
-    ),
+)
+_TEXT_PAIR = re.compile(
+    r"(?i)\b(?:password|passwd|pwd|secret|token|api[-_ ]?key"
+    r"|(?:access|client|secret|private)[-_ ]?(?:key|token|secret))"
+    r"[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;&<>]{6,})"
 )
 
 
 def scrub_text(text: str, key: bytes | None = None) -> str:
     """Free text with the secrets of its URLs, known credential formats and `password: ...` pairs masked."""
     spans = credential_spans(text)
-    for number, pattern in enumerate(_TEXT_SECRETS):
+    for pattern in (*_TEXT_SECRETS, _TEXT_PAIR):
         for match in pattern.finditer(text):
             start, end = match.span(match.lastindex or 0)
-            # A word after `password:` is prose; a value with digits or symbols is not.
-            if number < 2 or not text[start:end].rstrip(".!?)").isalpha():
-                spans.append((start, end))
+            if pattern is _TEXT_PAIR:
+                end = start + len(text[start:end].rstrip(_STOPS))
+                if text[start:end].isalpha():  # a word after `password:` is prose
+                    continue
+            spans.append((start, end))
     for match in _TEXT_URL.finditer(text):
-        spans += [
-            (match.start() + a, match.start() + b) for a, b in _url_spans(match[0].rstrip(".,;:!?)]*_"), 0)
-        ]
+        spans += [(match.start() + a, match.start() + b) for a, b in _url_spans(match[0].rstrip(_STOPS), 0)]
     return _masked(text, spans, key)
 
 
@@ -122,7 +123,7 @@ _HINT = "|".join(map(re.escape, SHAPE_HINTS))
 _SCREENS: tuple[tuple[str, str], ...] = (
     (r"=|%(?:25)*3[Dd]", NAME_SCREEN),
     (r"%[^/?]*=", r"[?&;#][^?&;#=/]*%[^&;#=/?]*="),
-    (r"@", r"^[^/?#]*//[^/?#\\@]*@|%(?:25)*40|//[^/?#\\@]*@"),
+    (r"@|%(?:25)*40", r"^[^/?#]*//[^/?#\\@]*@|%(?:25)*40|//[^/?#\\@]*@"),
     (_HINT, ""),
     (
         r"(?:reset|Reset|RESET|magic|Magic|MAGIC|verif|Verif|VERIF|confirm|Confirm|CONFIRM|invit|Invit|INVIT"
@@ -263,7 +264,7 @@ def _name(raw: str) -> str:
         if "%" not in name:
             break
         name = unquote(name, errors="replace")
-    return name.strip("+ ").lower()
+    return name.strip("+ ").rstrip("[]").lower()  # user[password], tokens[]
 
 
 def _is_secret_value(name: str, value: str, names: list[str]) -> bool:

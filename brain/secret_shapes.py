@@ -19,7 +19,7 @@ _ALWAYS = (
     r"|authenticity_token|accesskeyid|googleaccessid|(?:activation|verification|access|auth|login|reset|invite)[-_]?code"
 )
 _ALWAYS_NAME = re.compile(
-    rf"(?:.*[^a-z])?(?:{_ALWAYS})(?:\[\])?|token|_token|x-(?:amz|goog)-.+|aspsessionid.*|.*(?:password|passwd)",
+    rf"(?:.*[^a-z])?(?:{_ALWAYS})|token|_token|x-(?:amz|goog)-.+|aspsessionid.*|.*(?:password|passwd)",
     re.DOTALL,
 )
 # These often hold something plain (key=F, code=404, session=keynote): only a value that looks random counts.
@@ -28,7 +28,7 @@ _MAYBE = (
     "|nonce_key|share|g-recaptcha-response"
 )
 _MAYBE_NAME = re.compile(
-    rf"(?:.*[^a-z])?(?:{_MAYBE})(?:\[\])?|.*(?:token|secret|apikey|signature)|__cf_chl_.+", re.DOTALL
+    rf"(?:.*[^a-z])?(?:{_MAYBE})|.*(?:token|secret|apikey|signature)|__cf_chl_.+", re.DOTALL
 )
 # Where a page of results goes on: random to look at, but part of the page's address.
 _PLAIN_NAME = re.compile(r"(?:next|page|continuation|next_?page|cancel|sync|post|zip)[-_]?(?:token|code|key)")
@@ -38,7 +38,7 @@ NAME_SCREEN = (
     r"(?i)(?:token|secret|passw(?:or)?[dt]|pwd|pass(?:phrase|code)?|otp|signature|sig|key(?:[-_]?id)?|code|auth"
     r"|authorization|session|s(?:ess(?:ion)?)?[-_.]?id|accessid|ticket|jwt|bearer|samlre(?:quest|sponse)|verifier|assertion"
     r"|credentials?|hmac|sso|pin|invite|share|g-recaptcha-response|(?:x-amz-|x-goog-|aspsessionid|__cf_chl_)[^=&#?]{1,40})"
-    r"(?:\[\]|%(?:25)*5b%(?:25)*5d)?(?:=|%(?:25)*3d)[^&;#]"
+    r"(?:[\[\]]|%(?:25)*5[bd])*(?:=|%(?:25)*3d)[^&;#]"
 )
 
 # Every format begins with one of these, so that a text without any of them need not be matched against all.

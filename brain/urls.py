@@ -305,10 +305,14 @@ def registrable_domain(host: str) -> str:
 
 def is_public_suffix(host: str) -> bool:
     """Whether the host is a registry's own name, such as com or co.uk; github.io and localhost are not."""
+    return bool(_registries().publicsuffix(host) == host)
+
+
+@cache
+def _registries() -> Any:
     from publicsuffixlist import PublicSuffixList
 
-    registries = PublicSuffixList(only_icann=True, accept_unknown=False)
-    return bool(registries.publicsuffix(host) == host)
+    return PublicSuffixList(only_icann=True, accept_unknown=False)
 
 
 def _page_host(host: str, domain: str) -> str:
