@@ -157,6 +157,10 @@ def _remove_unused(folder: Path, keep: Path) -> None:
                 old.unlink()
 
 
+# Connections of one process to the same copy share a database: the first locks it for all.
+_locking = threading.Lock()
+
+
 @contextmanager
 def connect_read_only(path: Path, threads: int | None = None) -> Iterator[Connection]:
     """Open a snapshot read-only, shut in: no other file, no network, configuration locked, time in UTC."""
@@ -165,9 +169,10 @@ def connect_read_only(path: Path, threads: int | None = None) -> Iterator[Connec
         config["threads"] = threads
     con = duckdb.connect(str(path), read_only=True, config=config)
     try:
-        if con.execute("SELECT current_setting('lock_configuration')").fetchone() == (False,):
-            con.execute("SET GLOBAL TimeZone = 'UTC'")
-            con.execute("SET lock_configuration = true")
+        with _locking:
+            if con.execute("SELECT current_setting('lock_configuration')").fetchone() == (False,):
+                con.execute("SET GLOBAL TimeZone = 'UTC'")
+                con.execute("SET lock_configuration = true")
         yield con
     finally:
         con.close()
