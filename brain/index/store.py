@@ -243,7 +243,7 @@ class Index:
 
     def _connect(self) -> Any:
         # Lance warns on stderr about things that are as they should be, such as a table being made.
-        os.environ.setdefault("LANCE_LOG", "error")
+        os.environ.setdefault("LANCEDB_LOG", "error")
         import lancedb
 
         return lancedb.connect(self.path, read_consistency_interval=timedelta(0))
