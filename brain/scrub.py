@@ -18,6 +18,8 @@ import polars as pl
 
 from brain.secret_shapes import (
     ALTERNATING,
+    KNOWN_IDS,
+    LONG_RUN,
     MASK,
     NAME_SCREEN,
     SHAPE_HINTS,
@@ -118,8 +120,8 @@ def _scrub_column(texts: pl.Series, screen: pl.Series, clean: Callable[[str], st
 
 # Screens: a cheap text that a secret's URL must contain, and a pattern for the rows that do. Together they find every
 # row that holds a secret, and as few others as patterns without memory can tell.
-_SLASH = r"(?:[/!]|%(?:25)*2[Ff1])"  # plain or percent-encoded, once or more
 _HINT = "|".join(map(re.escape, SHAPE_HINTS))
+_LONG_SEGMENT = r"(?:[/!]|%(?:25)*2[Ff1])[^/?#&]*" + LONG_RUN
 _SCREENS: tuple[tuple[str, str], ...] = (
     (r"=|%(?:25)*3[Dd]", NAME_SCREEN),
     (r"%[^/?]*=", r"[?&;#][^?&;#=/]*%[^&;#=/?]*="),
@@ -131,7 +133,6 @@ _SCREENS: tuple[tuple[str, str], ...] = (
         rf"(?:/|2[Ff])[A-Za-z0-9_-]*(?:{_LINK_WORDS})[A-Za-z0-9_-]*(?:/|%(?:25)*2[Ff])[^/?#]",
     ),
     ("hooks.slack|HOOKS.SLACK", ""),
-    (_SLASH + r"[A-Za-z0-9_.~%+=:,@$-]{32}", ALTERNATING),
 )
 
 
@@ -144,6 +145,14 @@ def _url_screen(urls: pl.Series) -> pl.Series:
         rows = np.flatnonzero(hits[str(at)].to_numpy() & ~found)
         if exact and len(rows):
             rows = rows[frame["url"].gather(rows).str.contains(exact).to_numpy()]
+        found[rows] = True
+    long = frame["url"].filter(~pl.Series(found)).str.contains(_LONG_SEGMENT)
+    rows = np.flatnonzero(~found)[long.to_numpy()]
+    if len(rows):
+        rest = frame["url"].gather(rows).str.contains(ALTERNATING)
+        rows = rows[rest.to_numpy()]
+        bare = frame["url"].gather(rows).str.replace_all(KNOWN_IDS, "")
+        rows = rows[(bare.str.contains(_LONG_SEGMENT) & bare.str.contains(ALTERNATING)).to_numpy()]
         found[rows] = True
     return pl.Series(found)
 
