@@ -34,6 +34,7 @@ _RETRY_S = 0.02
 # Between two bulk leases. The kernel wakes the next in the queue but keeps no lock for it, so who asks again at once
 # can get in first, and the others wait for two long leases.
 _GIVE_WAY_S = 0.01
+_QUIET_S = 60.0  # after the last bulk lease, row groups are merged again
 
 
 class Leases:
@@ -41,6 +42,7 @@ class Leases:
 
     def __init__(self, home: Home) -> None:
         self._home = home
+        self._bulk_mark = home.locks / "bulk"
         self._bulk_ended = 0.0
 
     @contextlib.contextmanager
@@ -64,8 +66,9 @@ class Leases:
     ) -> "Iterator[duckdb.DuckDBPyConnection]":
         """A connection that can write, alone on the lake; creates home and file (0600) where missing.
 
-        `bulk` is for thousands of rows: small row groups are left as they are, for later leases to merge one at a
-        time. Merging them takes three times as long as the writing itself, and all others wait for it.
+        `bulk` is for thousands of rows: row groups are left as small as they come. Merging them takes three times
+        as long as the writing itself, so it waits until a minute after the last bulk lease; then every write lease
+        merges one more. Bulk leases of one process keep a small distance.
 
         What the block leaves uncommitted is rolled back. Keep it below about 0.3 s (see :class:`Pace`):
         everyone else waits. Otherwise as :meth:`read`; LakeError also when the disk is full.
@@ -75,7 +78,9 @@ class Leases:
         if bulk:
             time.sleep(max(0.0, self._bulk_ended + _GIVE_WAY_S - time.monotonic()))
         try:
-            with self._lease(True, timeout, what, bulk) as con:
+            with self._lease(True, timeout, what, merge=not bulk and self._is_quiet()) as con:
+                if bulk:
+                    self._bulk_mark.touch(0o600)
                 yield con
         finally:
             if bulk:
@@ -85,13 +90,20 @@ class Leases:
         """Who holds a lease now, in any process, oldest first."""
         return holders(self._home.locks / "holders")
 
+    def _is_quiet(self) -> bool:
+        """Whether no process writes in bulk at present."""
+        try:
+            return time.time() - self._bulk_mark.stat().st_mtime > _QUIET_S
+        except FileNotFoundError:
+            return True
+
     @contextlib.contextmanager
     def _lease(
-        self, exclusive: bool, timeout: float, what: str, bulk: bool = False
+        self, exclusive: bool, timeout: float, what: str, merge: bool = False
     ) -> "Iterator[duckdb.DuckDBPyConnection]":
         deadline = time.monotonic() + timeout
         with (
-            _engine(self._home.lake, bulk) as engine,
+            _engine(self._home.lake, merge) as engine,
             lock(
                 self._home.locks / "lake.lock",
                 exclusive,
@@ -114,11 +126,12 @@ class Pace:
     """How many rows to write per lease, so that a lease takes about `target` seconds on this machine.
 
     Ask `rows` before each lease and tell `took` after it. Changes by at most a factor of two at a time, since
-    one slow lease (a checkpoint, a busy disk) says little about the next.
+    one slow lease (a checkpoint, a busy disk) says little about the next. Never below `least`: what a lease costs
+    whatever its size would be paid too often, and everyone wait longer for it.
     """
 
     def __init__(
-        self, rows: int = 50_000, target: float = 0.2, least: int = 1_000, most: int = 500_000
+        self, rows: int = 50_000, target: float = 0.2, least: int = 20_000, most: int = 500_000
     ) -> None:
         self.rows = rows
         self._target, self._least, self._most = target, least, most
@@ -135,7 +148,7 @@ class Pace:
 class _Engine:
     """A started DuckDB with no database of its own, allowed to touch the lake's files only."""
 
-    def __init__(self, lake: Path, bulk: bool) -> None:
+    def __init__(self, lake: Path, merge: bool) -> None:
         import duckdb
 
         self._duckdb = duckdb
@@ -146,7 +159,7 @@ class _Engine:
             config={
                 "threads": min(4, os.cpu_count() or 1),
                 "temp_directory": f"{lake}.tmp",
-                "max_vacuum_tasks": 0 if bulk else 1,  # row groups merged when a lease closes
+                "max_vacuum_tasks": 1 if merge else 0,  # row groups merged when a lease closes
                 "autoinstall_known_extensions": "false",  # never the network
             }
         )
@@ -222,9 +235,9 @@ _unusable: list[object] = []
 
 
 @contextlib.contextmanager
-def _engine(lake: Path, bulk: bool) -> Iterator[_Engine]:
+def _engine(lake: Path, merge: bool) -> Iterator[_Engine]:
     """A started engine of this process, for one lease at a time."""
-    key = (lake.absolute(), bulk)
+    key = (lake.absolute(), merge)
     with _pool_mutex:
         idle = _pool.setdefault(key, [])
         engine = idle.pop() if idle else None
