@@ -170,7 +170,7 @@ def connect_read_only(path: Path, threads: int | None = None) -> Iterator[Connec
     con = duckdb.connect(str(path), read_only=True, config=config)
     try:
         with _locking:
-            if con.execute("SELECT current_setting('lock_configuration')").fetchone() == (False,):
+            if con.execute("SELECT current_setting('lock_configuration')").fetchall() == [(False,)]:
                 con.execute("SET GLOBAL TimeZone = 'UTC'")
                 con.execute("SET lock_configuration = true")
         yield con
