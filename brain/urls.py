@@ -364,19 +364,14 @@ def normalise(urls: pl.Series, split: Origins | None = None) -> pl.DataFrame:
 
 def _pages(codes: Codes, distinct: list[Origin], norm: pl.Series, tails: pl.Series) -> pl.Series:
     """Normalised http(s) URLs."""
-    text = pl.col("tail")
-    parts = pl.DataFrame({"norm": norm, "tail": tails})
-    parts = parts.with_columns(hash=text.str.find("#", literal=True))
-    before = pl.col("tail").cast(pl.Binary).bin.slice(0, pl.col("hash")).cast(pl.String)
-    parts = parts.with_columns(before=before)
-    parts = parts.with_columns(mark=pl.col("before").str.find("?", literal=True))
-    raw = pl.col("before").cast(pl.Binary)
-    parts = parts.with_columns(
-        path=raw.bin.slice(0, pl.col("mark")).cast(pl.String).str.strip_chars_end("/"),
-        query=raw.bin.slice(pl.col("mark") + 1).cast(pl.String),
-    ).with_columns(path=pl.when(pl.col("path") == "").then(pl.lit("/")).otherwise("path"))
+    before, hashed = _cut(tails, "#")
+    path, query = _cut(before, "?")
+    parts = pl.DataFrame(
+        {"norm": norm, "path": path.str.strip_chars_end("/"), "query": query, "hashed": hashed}
+    )
+    parts = parts.with_columns(path=pl.when(pl.col("path") == "").then(pl.lit("/")).otherwise("path"))
     parts, rules = _apply_sites(parts, codes, distinct)
-    fragment = _fragments(parts, codes, distinct)
+    fragment = _fragments(parts["hashed"], codes, distinct)
     query = _queries(parts["query"], rules)
     return (
         parts.with_columns(query=query, fragment=fragment)
@@ -385,6 +380,22 @@ def _pages(codes: Codes, distinct: list[Origin], norm: pl.Series, tails: pl.Seri
         )
         .to_series()
     )
+
+
+def _cut(texts: pl.Series, mark: str) -> tuple[pl.Series, pl.Series]:
+    """What stands before the first `mark`, and what stands behind it: NULL where there is none."""
+    at = texts.str.find(mark, literal=True)
+    rows = at.is_not_null().arg_true()
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
+    if rows.is_empty():
+        return texts, nothing
+    raw = pl.col("text").cast(pl.Binary)
+    halves = pl.DataFrame({"text": texts.gather(rows), "at": at.gather(rows)}).select(
+        before=raw.bin.slice(0, pl.col("at")).cast(pl.String),
+        after=raw.bin.slice(pl.col("at") + 1).cast(pl.String),
+    )
+    # scatter writes in place, hence the copy
+    return texts.clone().scatter(rows, halves["before"]), nothing.scatter(rows, halves["after"])
 
 
 def _page_hosts(distinct: list[Origin]) -> list[str]:
@@ -432,19 +443,18 @@ def _amazon_paths(paths: pl.Series, rows: Codes) -> pl.Series:
     return paths.scatter(rows, shown)
 
 
-def _fragments(parts: pl.DataFrame, codes: Codes, distinct: list[Origin]) -> pl.Series:
+def _fragments(hashed: pl.Series, codes: Codes, distinct: list[Origin]) -> pl.Series:
     """`#...` where it names a page of its own, else NULL."""
-    rows = parts["hash"].is_not_null().arg_true()
-    nothing = pl.Series("fragment", [None], dtype=pl.String).new_from_index(0, len(parts))
+    rows = hashed.is_not_null().arg_true()
+    nothing = pl.Series("fragment", [None], dtype=pl.String).new_from_index(0, len(hashed))
     if rows.is_empty():
         return nothing
-    picked = pl.DataFrame({"tail": parts["tail"].gather(rows), "hash": parts["hash"].gather(rows)})
-    text = pl.col("tail").cast(pl.Binary).bin.slice(pl.col("hash") + 1).cast(pl.String)
+    picked = pl.DataFrame({"text": hashed.gather(rows)})
     here = codes[rows.to_numpy()]
     always = np.array([o.host in FRAGMENT_PAGES for o in distinct], bool)[here]
     # Search pages of Google once kept the query behind the hash.
     google = [is_google(host, o.domain) for host, o in zip(_page_hosts(distinct), distinct, strict=True)]
-    kept = picked.select(text.str.replace(r":~:[\s\S]*$", "").alias("f")).select(
+    kept = picked.select(pl.col("text").str.replace(r":~:[\s\S]*$", "").alias("f")).select(
         pl.when(
             (pl.col("f").str.contains(_ROUTE) | pl.Series(always))
             | (pl.Series(np.array(google, bool)[here]) & pl.col("f").str.contains(r"(?:^|&)q="))
