@@ -71,10 +71,14 @@ def as_frame(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.D
         items = list(documents)
         data = {name: [getattr(item, name) for item in items] for name in columns}
         frame = pl.DataFrame(data, schema=columns)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in frame.columns]
-    return frame.with_columns(missing).select(
-        pl.col(name).cast(dtype) for name, dtype in columns.items()
-    ).unique("id", keep="last", maintain_order=True)
+    missing = [
+        pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in frame.columns
+    ]
+    return (
+        frame.with_columns(missing)
+        .select(pl.col(name).cast(dtype) for name, dtype in columns.items())
+        .unique("id", keep="last", maintain_order=True)
+    )
 
 
 def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.DataFrame":
@@ -83,7 +87,8 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
 
     frame = as_frame(documents)
     frame = frame.with_columns(
-        pl.col("text").fill_null("").str.replace_all("\x00", " "), pl.col("title").str.replace_all("\x00", " ")
+        pl.col("text").fill_null("").str.replace_all("\x00", " "),
+        pl.col("title").str.replace_all("\x00", " "),
     )
     long = pl.col("text").str.len_chars() > _SURELY_ONE_CHUNK
     whole = frame.filter(~long).with_columns(chunk_no=pl.lit(0, pl.Int32))
@@ -108,7 +113,9 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
     )
     rows = rows.rename({"id": "doc_id"}).with_columns(
         id=pl.concat_str("doc_id", pl.lit("#"), pl.col("chunk_no").cast(pl.String)),
-        host=pl.col("url").str.extract(r"^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)").str.to_lowercase(),
+        host=pl.col("url")
+        .str.extract(r"^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)")
+        .str.to_lowercase(),
         passage=titled,
         bare_url=bare_url,
         decoded=_decoded(rows["url"]),
@@ -128,7 +135,9 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
             "passage", "bare_url", "decoded", "camel", separator="\n", ignore_nulls=True
         ).str.strip_chars_end("\n"),
     )
-    fixed = pl.concat_str("kind", "domain", "url", "title", "search_text", separator="\x00", ignore_nulls=True)
+    fixed = pl.concat_str(
+        "kind", "domain", "url", "title", "search_text", separator="\x00", ignore_nulls=True
+    )
     return rows.with_columns(
         _hash(rows["passage"], "text_hash"), _hash(rows.select(fixed).to_series(), "row_hash"), text="passage"
     ).drop("passage", "bare_url", "decoded", "camel")

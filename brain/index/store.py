@@ -5,11 +5,10 @@ processes may read and write at once; work that should happen once (embedding, u
 taken by whoever gets its lock.
 """
 
-import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from brain import locks
 from brain.errors import IndexUnavailable, LakeBusy
 from brain.index import pointer as pointers
-from brain.index import vectors
+from brain.index import tables, vectors
 from brain.index.faults import guarded, retry
 from brain.index.pointer import Pointer
-from brain.index.rows import DEFAULT_DIMENSION, USAGE, schema, to_rows
-from brain.index.view import View, partitions
+from brain.index.rows import DEFAULT_DIMENSION, USAGE, to_rows
+from brain.index.view import View
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,15 +29,8 @@ if TYPE_CHECKING:
     from brain.embedding.protocol import Embedder, ModelIdentity
     from brain.models import Document
 
-# From this many vectors on, an IVF index is worth its training; below, a scan of all is exact and fast.
-ANN_FROM = 50_000
-# The vector index is trained anew when the vectors have grown this many times.
-_RETRAIN_AT = 4
-_SAMPLES_PER_PARTITION, _TRAINING_ROUNDS = 32, 10  # more took 4x the time for the same recall (measured)
 # Old versions stay readable this long, for readers that hold one open.
 _KEEP_VERSIONS = timedelta(hours=1)
-_IDS_PER_FILTER = 2_000
-_SCAN_FROM = 5_000  # documents; from here on reading two columns of the whole table beats a filter
 
 Progress = Callable[[int, int], None]
 
@@ -79,8 +71,8 @@ class Index:
             found = pointers.read(self.path)
             if found is None:
                 dimension = model.dimension if model else DEFAULT_DIMENSION
-                live = Pointer(_table_name(model), dimension, model)
-                self._create(live)
+                live = Pointer(tables.table_name(model), dimension, model)
+                tables.create(self._connect(), live)
                 pointers.write(self.path, live)
             elif model and found.model is None:
                 self._adopt(found, model)
@@ -102,19 +94,22 @@ class Index:
             old = self._pointer()
             if old.model == embedder.identity:
                 return 0
-            new = Pointer(_table_name(embedder.identity), embedder.identity.dimension, embedder.identity)
+            new = Pointer(
+                tables.table_name(embedder.identity), embedder.identity.dimension, embedder.identity
+            )
             with guarded():
+                source = self._connect().open_table(old.table)
                 target = self._open_or_create(new)
                 done = 0
-                while self._copy_missing(old, target) or not done:
+                while tables.copy_missing(source, target) or not done:
                     made = vectors.embed_pending(target, embedder, progress)
                     done += made
                     if not made:
                         break
-                self._train(target, new)
+                trained = tables.train(target, new)
                 with locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
-                    self._copy_missing(old, target)
-                    pointers.write(self.path, pointers.read(self.path) and self._trained(target, new) or new)
+                    tables.copy_missing(source, target)
+                    pointers.write(self.path, trained)
                 self._connect().drop_table(old.table)
         return done
 
@@ -182,27 +177,27 @@ class Index:
         with guarded():
             live, table = self._live()
             if new or not table.count_rows():
-                retry(lambda: table.add(_arrow(rows, live.dimension)))
+                retry(lambda: table.add(tables.arrow(rows, live.dimension)))
                 return rows.height
-            before = _existing(table, rows["doc_id"].unique().to_list())
+            before = tables.existing(table, rows["doc_id"].unique().to_list())
             known = rows.join(before.select("id", old_hash="row_hash"), on="id", how="left")
             same = known.filter(pl.col("row_hash") == pl.col("old_hash")).drop("old_hash")
             changed = known.filter(pl.col("row_hash").ne_missing(pl.col("old_hash")))
             reworded = changed.join(before.select("id", "text_hash"), on=["id", "text_hash"], how="semi")
             fresh = changed.join(reworded.select("id"), on="id", how="anti").drop("old_hash")
-            self._merge(live, table, same.select("id", *USAGE), insert=False)
+            tables.merge(table, same.select("id", *USAGE), live.dimension, insert=False)
             columns = [name for name in reworded.columns if name != "old_hash"]
-            self._merge(live, table, reworded.select(columns), insert=False)
-            self._merge(live, table, fresh, insert=True)
+            tables.merge(table, reworded.select(columns), live.dimension, insert=False)
+            tables.merge(table, fresh, live.dimension, insert=True)
             stale = before.join(rows.select("id"), on="id", how="anti")["id"].to_list()
-            _delete(table, "id", stale)
+            tables.delete(table, "id", stale)
         return rows.height
 
     def delete(self, doc_ids: Collection[str]) -> None:
         """Remove documents; ids that are not there are no error."""
         if self.exists:
             with guarded():
-                _delete(self._live()[1], "doc_id", list(doc_ids))
+                tables.delete(self._live()[1], "doc_id", list(doc_ids))
 
     def embed_pending(
         self, embedder: "Embedder", progress: Progress | None = None, budget: float | None = None
@@ -231,7 +226,7 @@ class Index:
             with locks.lock(self.path / ".optimize.lock", timeout=0, what="index upkeep"), guarded():
                 live, table = self._live()
                 retry(lambda: table.optimize(cleanup_older_than=_KEEP_VERSIONS))
-                trained = self._train(table, live)
+                trained = tables.train(table, live)
                 if trained != live:
                     with locks.lock(self.path / ".tables.lock", timeout=60.0, what="index"):
                         if pointers.read(self.path) == live:
@@ -267,137 +262,12 @@ class Index:
         try:
             return self._connect().open_table(new.table)
         except (ValueError, RuntimeError, OSError):
-            return self._create(new)
-
-    def _create(self, new: Pointer) -> Any:
-        from lancedb.index import FTS, BTree
-
-        table = self._connect().create_table(new.table, schema=schema(new.dimension), mode="overwrite")
-        # ICU finds words in every script and splits identifiers; stop words stay, so that a query of nothing
-        # else works; positions let exact ids be matched as a phrase.
-        table.create_index(
-            "search_text",
-            config=FTS(
-                with_position=True,
-                base_tokenizer="icu/split",
-                stem=True,
-                remove_stop_words=False,
-                ascii_folding=True,
-                max_token_length=64,
-            ),
-        )
-        for column in ("id", "doc_id", "text_hash"):
-            table.create_index(column, config=BTree())
-        return table
+            return tables.create(self._connect(), new)
 
     def _adopt(self, found: Pointer, model: "ModelIdentity") -> None:
         """Give a table without vectors its model; one of another dimension is copied first."""
         live = Pointer(found.table, model.dimension, model)
         if model.dimension != found.dimension:
-            live = Pointer(_table_name(model), model.dimension, model)
-            self._copy_missing(found, self._create(live))
+            live = Pointer(tables.table_name(model), model.dimension, model)
+            tables.copy_missing(self._connect().open_table(found.table), tables.create(self._connect(), live))
         pointers.write(self.path, live)
-
-    def _copy_missing(self, old: Pointer, target: Any) -> int:
-        """Bring `target` to the rows of the table `old`, without their vectors; returns how many changed."""
-        import polars as pl
-
-        names = [name for name in schema(1).names if name != "vector"]
-        source = self._connect().open_table(old.table)
-        rows = pl.DataFrame(pl.from_arrow(source.search().select(names).limit(None).to_arrow()))
-        there = pl.DataFrame(
-            pl.from_arrow(target.search().select(["id", "row_hash", *USAGE]).limit(None).to_arrow())
-        )
-        changed = rows.join(there, on=["id", "row_hash", *USAGE], how="anti", nulls_equal=True)
-        gone = there.join(rows.select("id"), on="id", how="anti")["id"].to_list()
-        dimension = target.schema.field("vector").type.list_size
-        if changed.height:
-            self._merge(Pointer("", dimension, None), target, changed, insert=True)
-        _delete(target, "id", gone)
-        return changed.height + len(gone)
-
-    def _merge(self, live: Pointer, table: Any, rows: "pl.DataFrame", *, insert: bool) -> None:
-        if not rows.height:
-            return
-        data = _arrow(rows, live.dimension, vector=insert)
-
-        def run() -> None:
-            merge = table.merge_insert("id").when_matched_update_all()
-            # Rows without a vector look like bad ones to its check unless told that null is meant.
-            (merge.when_not_matched_insert_all() if insert else merge).execute(data, on_bad_vectors="null")
-
-        retry(run)
-
-    def _train(self, table: Any, live: Pointer) -> Pointer:
-        """Train the vector index if it is time to; returns the pointer that says so."""
-        from lancedb.index import IvfFlat
-
-        count = int(table.count_rows("vector IS NOT NULL"))
-        if count < ANN_FROM or count < live.ann_rows * _RETRAIN_AT:
-            return live
-        config = IvfFlat(
-            distance_type="cosine",
-            num_partitions=partitions(count),
-            sample_rate=_SAMPLES_PER_PARTITION,
-            max_iterations=_TRAINING_ROUNDS,
-        )
-        retry(lambda: table.create_index("vector", config=config, replace=True))
-        return Pointer(live.table, live.dimension, live.model, ann_rows=count, layout=live.layout)
-
-    def _trained(self, table: Any, new: Pointer) -> Pointer:
-        trained = any("vector" in found.columns for found in table.list_indices())
-        count = int(table.count_rows("vector IS NOT NULL")) if trained else 0
-        return Pointer(new.table, new.dimension, new.model, ann_rows=count, layout=new.layout)
-
-
-def _table_name(model: "ModelIdentity | None") -> str:
-    if model is None:
-        return "chunks_keywords"
-    text = f"{model.id}\n{model.revision}\n{model.dimension}\n{model.weights_sha256}\n{model.variant}"
-    return f"chunks_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def _arrow(rows: "pl.DataFrame", dimension: int, *, vector: bool = True) -> "pa.Table":
-    """Rows as Arrow in the table's types, with null vectors unless those are to stay as they are."""
-    import pyarrow as pa
-
-    full = schema(dimension)
-    arrays = [
-        pa.nulls(rows.height, field.type) if field.name == "vector" else rows[field.name].to_arrow().cast(field.type)
-        for field in full
-        if field.name in rows.columns or (vector and field.name == "vector")
-    ]
-    fields = [field for field in full if field.name in rows.columns or (vector and field.name == "vector")]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _existing(table: Any, doc_ids: list[str]) -> "pl.DataFrame":
-    """id, text_hash and row_hash of the rows of these documents."""
-    import polars as pl
-    from lancedb.expr import col
-
-    columns = ["id", "doc_id", "text_hash", "row_hash"]
-    if len(doc_ids) >= _SCAN_FROM:
-        found = pl.DataFrame(pl.from_arrow(table.search().select(columns).limit(None).to_arrow()))
-        return found.join(pl.DataFrame({"doc_id": doc_ids}), on="doc_id", how="semi")
-    parts = [
-        pl.DataFrame(
-            pl.from_arrow(
-                table.search().where(col("doc_id").isin(some)).select(columns).limit(None).to_arrow()
-            )
-        )
-        for some in _pieces(doc_ids)
-    ]
-    return pl.concat(parts)
-
-
-def _delete(table: Any, column: str, values: list[str]) -> None:
-    from lancedb.expr import col
-
-    for some in _pieces(values):
-        retry(lambda some=some: table.delete(col(column).isin(some)))  # type: ignore[misc]
-
-
-def _pieces(values: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(values), _IDS_PER_FILTER):
-        yield values[start : start + _IDS_PER_FILTER]

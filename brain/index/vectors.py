@@ -99,7 +99,7 @@ def _embed_rows(table: Any, embedder: "Embedder", rows: "pl.DataFrame", shared: 
             .execute(data)
         )
     )
-    return data.num_rows
+    return int(data.num_rows)
 
 
 def _read(table: Any, key: str, values: list[str], column: str) -> dict[str, Any]:

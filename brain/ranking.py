@@ -1,0 +1,250 @@
+"""Candidates from both legs of a search, corrected, scored in full and put in order."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from brain import fusion, querytext
+from brain.intervals import iso
+from brain.models import Hit
+from brain.querytext import Query
+from brain.snippets import snippet
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from lancedb.expr import Expr
+    from lancedb.query import FullTextQuery
+    from numpy.typing import NDArray
+
+    from brain.index import View
+
+_CANDIDATES = 100  # rows of each leg; more changed nothing on the judged sets
+RERANKED = 60  # documents compared in full
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """The best row of one document, as the legs saw it."""
+
+    row_id: int
+    bm25: float
+    cosine: float | None
+    score: float
+
+
+def rank(
+    view: "View",
+    query: Query,
+    vector: "NDArray[np.float32] | None",
+    where: "Expr | None",
+    mode: str,
+    wanted: int,
+) -> list[Hit]:
+    """All hits worth showing, best first."""
+    depth = max(_CANDIDATES, wanted)
+    by_words = vector is None or (mode == "hybrid" and bool(query.keywords))
+    keyword, nearest = _legs(view, query, vector, where, depth, by_words)
+    terms = list(dict.fromkeys(view.terms(query.keywords))) if by_words else []
+    candidates = _candidates(view, keyword, nearest)[: max(RERANKED, wanted)]
+    rows = _rows(view, candidates)
+    if by_words and (close := _corrections(view, query, terms, rows)):
+        extra = view.keyword(_match(f"{query.keywords} {' '.join(close.values())}"), where, depth)
+        candidates = _candidates(view, extra, nearest)[: max(RERANKED, wanted)]
+        rows = _rows(view, candidates)
+        fixed = {term: view.terms(word)[0] for term, word in close.items()}
+        terms = [fixed.get(term, term) for term in terms]
+    if not candidates:
+        return []
+    return _order(view, query, vector, terms, candidates, rows)
+
+
+def _legs(
+    view: "View",
+    query: Query,
+    vector: "NDArray[np.float32] | None",
+    where: "Expr | None",
+    depth: int,
+    by_words: bool,
+) -> "tuple[pa.Table | None, pa.Table | None]":
+    """Both legs at once; each runs outside the interpreter's lock."""
+    if vector is None:
+        return view.keyword(_full_text(view, query), where, depth), None
+    if not by_words:
+        return None, view.nearest(vector, where, depth)
+    words = _threads().submit(view.keyword, _full_text(view, query), where, depth)
+    return words.result(), view.nearest(vector, where, depth)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(4, thread_name_prefix="search")
+
+
+def _match(text: str, fuzziness: int = 0) -> "FullTextQuery":
+    from lancedb.query import MatchQuery
+
+    return MatchQuery(text, "search_text", fuzziness=fuzziness, prefix_length=1 if fuzziness else 0)  # type: ignore[call-arg]
+
+
+def _phrase(text: str) -> "FullTextQuery":
+    from lancedb.query import PhraseQuery
+
+    return PhraseQuery(text, "search_text")  # type: ignore[call-arg]
+
+
+def _full_text(view: "View", query: Query) -> "FullTextQuery":
+    """Any of the words; what is written like an id also as a phrase, so that common parts cannot drown it."""
+    from lancedb.query import BooleanQuery, Occur
+
+    phrases = [name for name in query.ids if len(view.terms(name)) > 1]
+    if not phrases:
+        return _match(query.keywords)
+    parts = [(Occur.SHOULD, _match(query.keywords))]
+    parts += [(Occur.SHOULD, _phrase(name)) for name in phrases[:4]]
+    return BooleanQuery(parts)
+
+
+def _candidates(view: "View", keyword: "pa.Table | None", nearest: "pa.Table | None") -> list[_Candidate]:
+    """The best row of each document by what the legs know, best first."""
+    import numpy as np
+
+    bm25: dict[int, float] = {}
+    cosine: dict[int, float] = {}
+    documents: dict[int, str] = {}
+    if keyword is not None:
+        ids = keyword["_rowid"].to_pylist()
+        bm25 = dict(zip(ids, keyword["_score"].to_pylist(), strict=True))
+        documents.update(zip(ids, keyword["doc_id"].to_pylist(), strict=True))
+    if nearest is not None:
+        ids = nearest["_rowid"].to_pylist()
+        cosine = dict(zip(ids, (1.0 - np.asarray(nearest["_distance"])).tolist(), strict=True))
+        documents.update(zip(ids, nearest["doc_id"].to_pylist(), strict=True))
+    # A row that only its words found lies no nearer than the last one of the other leg.
+    far = min(cosine.values(), default=0.0)
+    words = fusion.keyword_score(np.array([bm25.get(row, 0.0) for row in documents]), view.rows)
+    best: dict[str, _Candidate] = {}
+    for (row, document), weighted in zip(documents.items(), words.tolist(), strict=True):
+        found = _Candidate(row, bm25.get(row, 0.0), cosine.get(row), weighted + cosine.get(row, far))
+        if document not in best or best[document].score < found.score:
+            best[document] = found
+    return sorted(best.values(), key=lambda found: (-found.score, found.row_id))
+
+
+def _rows(view: "View", candidates: list[_Candidate]) -> list[dict[str, Any]]:
+    """The candidates' rows, in their order; vectors stay out of Python lists."""
+    import numpy as np
+
+    if not candidates:
+        return []
+    table = view.take([found.row_id for found in candidates])
+    column = table["vector"].combine_chunks()
+    valid = np.asarray(column.is_valid())
+    matrix = np.full((len(column), column.type.list_size), np.nan, np.float32)
+    matrix[valid] = np.asarray(column.flatten()).reshape(-1, column.type.list_size)  # flatten() skips nulls
+    rows = table.drop_columns(["vector"]).to_pylist()
+    for at, row in enumerate(rows):
+        row["vector"] = matrix[at]
+        row["folded"] = querytext.fold(row["search_text"] or "")
+    by_id = {row["_rowid"]: row for row in rows}
+    return [by_id[found.row_id] for found in candidates]
+
+
+def _corrections(view: "View", query: Query, terms: list[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """For terms that no candidate has: a word of the index one or two edits away, if there is one.
+
+    Only plain words of four letters or more; the first letter must be right.
+    """
+    unknown = [
+        term
+        for term in terms
+        if len(term) >= 4 and term.isascii() and term.isalpha() and not _any_has(rows, term)
+    ]
+    if not unknown:
+        return {}
+    typed = querytext.words(query.keywords)
+    found: dict[str, str] = {}
+    for term in unknown[:4]:
+        word = next((word for word in typed if view.terms(word) == [term]), term)
+        most = 1 if len(word) <= 7 else 2
+        if close := _closest(view, word, term, most):
+            found[term] = close
+    return found
+
+
+def _any_has(rows: list[dict[str, Any]], term: str) -> bool:
+    return any(querytext.has_term(row["folded"], term) for row in rows)
+
+
+def _closest(view: "View", word: str, term: str, most: int) -> str | None:
+    # Fuzzy matching compares with stems as they are in the index, so the stem is what to ask for.
+    reach = min(2, most + 1)
+    near = view.keyword(_match(term, fuzziness=reach), None, 20)
+    if not near.num_rows:
+        return None
+    texts = view.take(near["_rowid"].to_pylist(), ("search_text",))["search_text"].to_pylist()
+    options = {other for text in texts for other in querytext.words(text) if other[0] == word[0]}
+    scored = sorted((querytext.distance(word, other, most), other) for other in options)
+    return scored[0][1] if scored and scored[0][0] <= most else None
+
+
+def _order(
+    view: "View",
+    query: Query,
+    vector: "NDArray[np.float32] | None",
+    terms: list[str],
+    candidates: list[_Candidate],
+    rows: list[dict[str, Any]],
+) -> list[Hit]:
+    """Full scores of the candidates; hits under the floor are left out."""
+    import numpy as np
+
+    bm25 = np.array([found.bm25 for found in candidates])
+    has = np.array([[querytext.has_term(row["folded"], term) for term in terms] for row in rows], float)
+    coverage = has.mean(axis=1) if terms else np.zeros(len(rows))
+    exact = np.array(
+        [[querytext.has_verbatim(row["folded"], name) for name in query.ids] for row in rows], float
+    )
+    verbatim = exact.mean(axis=1) if query.ids else np.zeros(len(rows))
+    bonus = (fusion.VERBATIM_ALONE_BONUS if query.is_id else fusion.VERBATIM_BONUS) * verbatim
+    bonus += fusion.ALL_TERMS_BONUS * ((coverage >= 1.0) & (bm25 > 0))
+    words = fusion.keyword_score(bm25, view.rows)
+    if vector is None:
+        scores = words + bonus
+        relevance = np.maximum(fusion.keyword_relevance(bm25, coverage, view.rows), 0.99 * verbatim)
+        keep = relevance > 0
+        cosine = np.full(len(rows), np.nan)
+    else:
+        vectors = np.stack([row["vector"] for row in rows])
+        cosine = (vectors @ vector).astype(float)
+        known = ~np.isnan(cosine)
+        # A row still without a vector counts as near as the median of what its words compete with.
+        near = cosine[known & (bm25 > 0)] if (known & (bm25 > 0)).any() else cosine[known]
+        meaning = np.where(known, cosine, np.median(near) if len(near) else fusion.FLOOR)
+        own = words + meaning + bonus
+        keep = own >= fusion.FLOOR
+        relevance = fusion.hybrid_relevance(own)
+        scores = own + fusion.feedback(own, vectors)
+    order = [at for at in np.argsort(-scores, kind="stable").tolist() if keep[at]]
+    shown = fusion.falling(relevance[order])
+    return [
+        _hit(rows[at], float(value), bm25[at] > 0, cosine[at] >= fusion.SEMANTIC_FLOOR, terms)
+        for at, value in zip(order, shown, strict=True)
+    ]
+
+
+def _hit(row: dict[str, Any], relevance: float, by_words: bool, by_meaning: bool, terms: list[str]) -> Hit:
+    match = "both" if by_words and by_meaning else "keyword" if by_words else "semantic"
+    return Hit(
+        id=row["doc_id"],
+        kind=row["kind"],
+        title=querytext.clean(row["title"]) if row["title"] else None,
+        url=row["url"],
+        snippet=snippet(row["text"] or "", row["title"], terms if by_words else ()),
+        relevance=round(min(max(relevance, 0.0), 1.0), 4),
+        match=match,
+        last_visited=iso(row["last_us"]),
+        visit_count=row["visit_count"] or 0,
+        origin=row["origin"],
+    )
