@@ -1,6 +1,11 @@
 """What tests share: a home of their own, a small real lake, and the command run in this process."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +19,11 @@ NOW = "2026-11-30T12:00:00Z"
 @pytest.fixture(scope="session", autouse=True)
 def _no_one_elses_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test ever touches the lake, the zone or the clock of whoever runs the tests."""
+    from brain.embedding.installed import model_root
+
+    models = model_root()  # found from the user's own folder, which some tests replace
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRAIN_MODEL_DIR", str(models))
         patch.setenv("BRAIN_HOME", str(tmp_path_factory.mktemp("nobody") / "home"))
         for name in ("BRAIN_TZ", "BRAIN_NOW", "FORCE_COLOR", "TTY_COMPATIBLE"):
             patch.delenv(name, raising=False)
@@ -97,3 +106,68 @@ def brain(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
         return Ran(code, *capsys.readouterr())
 
     return run
+
+
+@dataclass(frozen=True)
+class Served:
+    """`brain flows serve` at work: its home, the (empty) home folder of the person it runs for, its address."""
+
+    home: Path
+    person: Path
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def announce(self, home: Path) -> None:
+        """Let another home use this server instead of starting one, which takes many seconds."""
+        (home / "prefect").mkdir(parents=True, exist_ok=True)
+        note = {"url": self.url, "host": self.host, "port": self.port, "pid": 0}
+        (home / "prefect" / "serving.json").write_text(json.dumps(note), "utf-8")
+
+
+def person_environment(person: Path) -> dict[str, str]:
+    """This environment, as someone would have it who lives in `person` and has set nothing up."""
+    own = ("PREFECT", "XDG", "BRAIN_HOME", "BRAIN_NOW", "BRAIN_TZ")
+    values = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    return values | {"HOME": str(person), "USERPROFILE": str(person)}
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One `brain flows serve` for all tests that need Prefect; after them it must end cleanly."""
+    from pipelines.server import free_port
+
+    folder = tmp_path_factory.mktemp("served")
+    here = Served(folder / "läke 湖", folder / "person", "127.0.0.1", free_port())
+    here.person.mkdir()
+    log = folder / "log"
+    command = [str(Path(sys.executable).with_name("brain")), "--home", str(here.home), "flows", "serve"]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [*command, "--port", str(here.port)],
+            env=person_environment(here.person),
+            stderr=out,
+            cwd=folder,
+        )
+    while f"UI at {here.url}" not in log.read_text("utf-8"):
+        assert process.poll() is None, log.read_text("utf-8")
+        time.sleep(0.1)
+    yield here
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    assert log.read_text("utf-8").splitlines()[-1] == "Stopped."
+    assert not (here.home / "prefect" / "serving.json").exists()
+    assert list(here.person.iterdir()) == []
+
+
+@pytest.fixture(scope="session")
+def prefect(served: Served) -> Iterator[None]:
+    """Lets tests call flows as functions."""
+    from brain.config import Home
+    from pipelines.runtime import applied, environment
+
+    with applied(environment(Home(served.home), served.url)):
+        yield

@@ -165,14 +165,14 @@ def test_nothing_found_is_an_answer(brain, sample_lake) -> None:
 
 
 def test_pages_of_results_follow_each_other_by_cursor(brain, sample_lake) -> None:
-    first = brain("search", "bread", "-n", 2, "--json").json
+    first = brain("search", "sourdough", "-n", 2, "--json").json
     assert first["cursor"]
-    second = brain("search", "bread", "-n", 2, "--cursor", first["cursor"], "--json").json
+    second = brain("search", "sourdough", "-n", 2, "--cursor", first["cursor"], "--json").json
     assert not {r["id"] for r in first["results"]} & {r["id"] for r in second["results"]}
 
 
 def test_related_leaves_the_item_itself_out(brain, sample_lake) -> None:
-    item = brain("search", "bread", "--json").json["results"][0]["id"]
+    item = brain("search", "sourdough", "--json").json["results"][0]["id"]
     ids = [r["id"] for r in brain("related", item, "--json", "-n", 5).json["results"]]
     assert len(ids) == 5
     assert item not in ids
@@ -291,7 +291,7 @@ def test_doctor_finds_what_is_wrong_names_the_remedy_and_fixes_it(brain, home: P
     home.chmod(0o755)
     ran = brain("doctor")
     assert ran.code == 1
-    assert "WRONG  permissions" in ran.out
+    assert "WRONG permissions" in ran.out
     assert "brain doctor --fix" in ran.out
     assert brain("doctor", "--fix").code == 0
     assert home.stat().st_mode & 0o777 == 0o700
@@ -309,7 +309,7 @@ def test_indexing_finishes_what_an_import_left(brain, home: Path, sample: Path) 
 def test_drain_counts_what_it_applied(brain, home: Path) -> None:
     ran = brain("drain", "--json")
     assert ran.code == 0
-    assert ran.json == {"applied": 0, "duplicate": 0, "rejected": 0}
+    assert ran.json.items() >= {"applied": 0, "duplicate": 0, "rejected": 0}.items()
     assert brain("drain").out == "0 applied, 0 known already, 0 rejected\n"
 
 
@@ -405,7 +405,7 @@ def test_the_example_of_every_command_works_as_written(
     shutil.copy(person / ".config/google-chrome/Default/History", person / "Downloads" / "History")
     judged = {"docs": {"d": "bread"}, "qs": {"q": "bread"}, "rel": {"q": {"d": 1}}}
     (tmp_path / "judged.json").write_text(json.dumps(judged))
-    real = brain("search", "bread", "--json").json["results"][0]["id"]
+    real = brain("search", "sourdough", "--json").json["results"][0]["id"]
     words = [w.replace("~", str(person)) for w in shlex.split(example.replace("p0123456789abcdef", real))]
     ran = brain(*words)
     assert (ran.code, ran.err) == (0, "")

@@ -15,6 +15,8 @@ _FLAGS = ("--json", "--debug")
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 done, 1 nothing could be done, 2 wrong usage, 3 done in part."""
     _force_utf8()
+    # LanceDB reads this when it is loaded, and warns of things that are as they should be.
+    os.environ.setdefault("LANCEDB_LOG", "error")
     flags, args = hoist(sys.argv[1:] if argv is None else argv)
     as_json, debug = "--json" in flags, "--debug" in flags
     try:

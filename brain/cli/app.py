@@ -34,10 +34,7 @@ class Sections(TyperGroup):
                 wide = max(map(len, self.commands))  # one width for all sections
                 with formatter.section(title):
                     formatter.write_dl(
-                        [
-                            (f"{n:<{wide}}", self.commands[n].get_short_help_str(formatter.width - wide))
-                            for n in here
-                        ]
+                        [(f"{n:<{wide}}", self.commands[n].get_short_help_str(limit=200)) for n in here]
                     )
 
 

@@ -23,14 +23,19 @@ def draw_hits(screen: Screen, answer: Any, settings: "Settings", query: str = ""
     if not answer.results:
         screen.line(f'Nothing found for "{clean(query)}".' if query else "Nothing found.")
     for rank, hit in enumerate(answer.results, 1):
-        if screen.is_terminal:
-            _draw(screen, rank, hit, settings.now(), settings.timezone, query)
-        else:
-            _write(screen, rank, hit, settings.timezone)
+        draw_hit(screen, rank, hit, settings, query)
         screen.line()
     draw_coverage(screen, answer.coverage, settings.now())
     if answer.cursor:
         screen.line((f"More: add --cursor {answer.cursor}", "dim"))
+
+
+def draw_hit(screen: Screen, rank: int, hit: "Hit", settings: "Settings", query: str = "") -> None:
+    """One result; the words of `query` stand out in it."""
+    if screen.is_terminal:
+        _draw(screen, rank, hit, settings.now(), settings.timezone, query)
+    else:
+        _write(screen, rank, hit, settings.timezone)
 
 
 def draw_coverage(screen: Screen, coverage: "Coverage", now: datetime | None = None) -> None:
@@ -64,7 +69,7 @@ def draw_coverage(screen: Screen, coverage: "Coverage", now: datetime | None = N
 
 def _facts(hit: "Hit", when: str | None) -> list[str]:
     visits = count(hit.visit_count, "visit") if hit.visit_count else None
-    found = {"keyword": "by words", "semantic": "by meaning", "both": "by words and meaning"}.get(hit.match)
+    found = {"keyword": "by words", "semantic": "by meaning", "both": "by both"}.get(hit.match)
     kind = None if hit.kind == "page" else hit.kind.replace("_", " ")
     return [clean(fact) for fact in (kind, when, visits, found, hit.origin) if fact]
 
@@ -104,13 +109,12 @@ def _draw(screen: Screen, rank: int, hit: "Hit", now: datetime, zone: str, query
     facts = Text(" · ").join(
         [
             Text(f, style="cyan" if i == 0 and host else "dim")
-            for i, f in enumerate([*filter(None, [host]), *_facts(hit, when)])
+            for i, f in enumerate([*filter(None, [host]), *_facts(hit, when), clean(hit.id)])
         ]
     )
     screen.draw(Padding(facts, (0, 0, 0, 4)))
     if hit.snippet and clean(hit.snippet) != clean(hit.title or ""):
         screen.draw(Padding(highlight(clean(hit.snippet), query), (0, 0, 0, 4)))
-    screen.draw(Padding(Text(clean(hit.id), style="dim"), (0, 0, 0, 4)))
 
 
 def highlight(text: str, query: str) -> "Text":
@@ -125,9 +129,10 @@ def highlight(text: str, query: str) -> "Text":
 
 
 def _pattern(query: str) -> re.Pattern[str] | None:
-    words = [w for w in re.findall(r"\w+", query) if len(w) > 2 or not w.isascii() or w.isdigit()]
+    words = re.findall(r"\w+", query)
+    telling = [w for w in words if len(w) > 3 or not w.isascii() or w.isdigit()]
     parts = []
-    for word in words:
+    for word in telling or words:
         stem = _ENDING.sub("", word) if len(word) > 4 else word
         parts.append(rf"\b{re.escape(stem)}\w*" if word.isascii() else re.escape(word))
     return re.compile("|".join(parts), re.IGNORECASE) if parts else None

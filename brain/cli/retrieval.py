@@ -17,7 +17,7 @@ Since = Annotated[
     str | None, typer.Option(help='From then on: 2026-11-30, "last week", 3d ...', metavar="WHEN")
 ]
 Until = Annotated[str | None, typer.Option(help="Up to then, that day included.", metavar="WHEN")]
-Limit = Annotated[int, typer.Option("-n", "--limit", help="How many.", min=1, max=500)]
+Limit = Annotated[int, typer.Option("-n", "--limit", help="How many.", min=1, max=100)]
 
 
 def register(app: typer.Typer) -> None:

@@ -56,8 +56,12 @@ def evaluate(
 
     state: State = ctx.obj
     embedder, _ = state.ws.embedder_or_none()
-    report = measure(file, mode, embedder)
-    state.show(report, lambda screen: _draw_measures(screen, report))
+    with state.progress() as progress:
+        report = measure(file, mode, embedder, progress)
+    answer = report.as_dict()
+    state.show(answer, lambda screen: _draw_measures(screen, answer))
+    for reason in report.degraded:
+        state.note(f"note: {reason}")
 
 
 def _instant(text: str | None) -> date | datetime | None:
@@ -86,5 +90,13 @@ def _draw_sample(screen: "Screen", report: "SampleReport") -> None:
     )
 
 
-def _draw_measures(screen: "Screen", report: Any) -> None:
-    screen.line(str(report))
+def _draw_measures(screen: "Screen", answer: dict[str, Any]) -> None:
+    names = list(answer["overall"])
+    rows = [("all", answer["queries"], answer["overall"])]
+    rows += [(name, scores["queries"], scores) for name, scores in answer["families"].items()]
+    from brain.render import Column
+
+    screen.table(
+        ["family", "queries", *(Column(name, "right") for name in names)],
+        [[family, number, *(f"{scores[name]:.3f}" for name in names)] for family, number, scores in rows],
+    )

