@@ -25,7 +25,7 @@ import polars as pl
 
 from brain.config import Home, Settings
 from brain.errors import UsageError
-from brain.urls import Origin, Origins, ascii_host, is_public_suffix, origins
+from brain.origins import Origin, Origins, ascii_host, is_public_suffix, origins
 
 # Pages of the browser itself, of its extensions and of no address: never history worth keeping.
 DENIED_SCHEMES = (
