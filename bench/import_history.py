@@ -51,7 +51,10 @@ def ours(history: Path, folder: Path) -> None:
     assert report.imports[0].status in {"imported", "unchanged"}, report.imports[0]
 
 
-PEER = "import sys; from browserexport.merge import read_and_merge; print(sum(1 for _ in read_and_merge([sys.argv[1]])))"
+PEER = """
+import sys
+from browserexport.merge import read_and_merge
+print(sum(1 for _ in read_and_merge([sys.argv[1]])))"""
 
 
 def child(what: str, history: Path, folder: Path) -> None:

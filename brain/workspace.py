@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from brain import config
 from brain.config import Home, Settings
-from brain.errors import ModelUnavailable
+from brain.errors import LakeError, ModelUnavailable
 
 if TYPE_CHECKING:
     from brain.embedding import Embedder
@@ -47,10 +47,21 @@ class Workspace:
 
     @cached_property
     def key(self) -> bytes:
-        """The lake's hash key, made on first use."""
+        """The lake's hash key, made on first use.
+
+        Raises LakeError when it is gone from beside a lake that holds data: under a new key nothing known would be
+        recognised again.
+        """
         from brain.urls import load_or_create_key
 
+        if not (self.home.keys / "lake.key").exists() and self.lake.exists and self._holds_urls():
+            raise LakeError(f"{self.home.keys / 'lake.key'} is missing; put it back from a backup of this home")
         return load_or_create_key(self.home.ensure())
+
+    def _holds_urls(self) -> bool:
+        self.lake.ensure()
+        with self.lake.read(what="check key") as con:
+            return bool(con.execute("SELECT 1 FROM store.urls LIMIT 1").fetchall())
 
     @cached_property
     def policy(self) -> "Policy":

@@ -99,9 +99,8 @@ def rounds(what: str, count: int, history: Path, root: Path, seed: int) -> int:
         run(home, *command)
         same = digest(home)
         if same != wanted:
-            sys.exit(
-                f"{what} round {number}, killed at {moment:.2f} s: differs in {[k for k in wanted if same[k] != wanted[k]]}"
-            )
+            differing = [name for name in wanted if same[name] != wanted[name]]
+            sys.exit(f"{what} round {number}, killed at {moment:.2f} s: differs in {differing}")
         if not healthy(home):
             sys.exit(f"{what} round {number}, killed at {moment:.2f} s: doctor found a fault")
         print(
