@@ -116,8 +116,9 @@ def maintain(home: str | None = None) -> Any:
     ws = open_workspace(home)
     with _run(ws, "maintain") as report:
         root = str(ws.home.root)
+        done = drain_inbox(root)
+        report.counts = {name: done[name] for name in ("applied", "duplicate", "rejected")}
         if ws.lake.exists:
-            report.counts = {name: n for name, n in drain_inbox(root).items() if isinstance(n, int)}
             index_pending(root)
         report.rows = check(root)
         report.problems = [f"{row['name']}: {row['detail']}" for row in report.rows if not row["ok"]]

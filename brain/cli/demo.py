@@ -28,7 +28,7 @@ QUESTIONS = {
         "records lost at the end of daylight saving",
         "by meaning: no word of it stands in the page",
     ),
-    "exact": ("TWSA-2026-0042", "an exact id"),
+    "exact": ("KX7Q2M", "an exact id"),
     "cjk": ("温泉", "two characters of Japanese"),
 }
 _MARK = "sample.json"
