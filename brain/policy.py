@@ -84,7 +84,8 @@ class Policy:
     @cached_property
     def fingerprint(self) -> str:
         """12 hex digits that change whenever another set of addresses may be denied."""
-        return hashlib.sha256(repr(self._entries).encode()).hexdigest()[:12]
+        # Entries of equal rank come out of a set, in another order in every process.
+        return hashlib.sha256(repr(sorted(map(repr, self._entries))).encode()).hexdigest()[:12]
 
     def denied(self, urls: pl.Series, split: Origins | None = None) -> pl.Series:
         """Which of these raw URLs must not be stored. NULL and what is no URL are not denied.

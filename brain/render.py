@@ -29,7 +29,7 @@ _HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 # A flexible column is never made narrower than this; before that a table becomes records.
-_LEAST = 16
+_LEAST = 12
 _WIDE = re.compile("[\u0300-\u036f\u1100-\uffff\U0001f000-\U0003ffff\u200d]")
 
 

@@ -153,6 +153,16 @@ def test_a_reader_that_leaves_early_is_not_complained_about(sample_lake) -> None
         assert (ran.returncode, ran.stderr) == (1, b"")
 
 
+def test_another_process_finds_an_imported_file_unchanged(home: Path, sample: Path) -> None:
+    file = sample / "chrome" / "Default" / "History"
+    ran = [
+        command("import", file, "--no-index", "--json", PYTHONHASHSEED=seed, BRAIN_HOME=str(home))
+        for seed in ("1", "2")
+    ]
+    states = [[i["status"] for i in json.loads(r.stdout)["imports"]] for r in ran]
+    assert states == [["imported"], ["unchanged"]]
+
+
 def test_streams_are_utf8_in_any_locale(home: Path) -> None:
     ran = command("search", "日本", "--json", "--kind", "家", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert "家" in ran.stderr.decode("utf-8")

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brain.render import Column, Screen, clean, count, size, to_json, width
@@ -33,6 +33,7 @@ def test_text_from_the_web_cannot_steer_a_terminal(dirty: str, shown: str) -> No
     assert clean(dirty) == shown
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_clean_text_is_printable_and_stays_so(text: str) -> None:
     shown = clean(text)

@@ -190,9 +190,14 @@ def _draw_log(screen: "Screen", records: list[dict[str, Any]]) -> None:
     if not records:
         screen.line("Nothing was imported yet; `brain sources` shows what could be.")
         return
-    names = ("seen", "visible", "new", "rejected")
+    # Columns that say nothing this time leave their room to the others.
+    names = ["seen", "new", *(n for n in ("rejected", "error") if any(r[n] for r in records))]
     screen.table(
-        ["id", "when (UTC)", "status", "browser", *names, Column("path", flexible=True), "error"],
+        [
+            *("id", "when (UTC)", "status", Column("browser", flexible=True)),
+            *(Column(n, flexible=n == "error") for n in names),
+            Column("path", flexible=True),
+        ],
         [
             [
                 r["id"],
@@ -201,7 +206,6 @@ def _draw_log(screen: "Screen", records: list[dict[str, Any]]) -> None:
                 "/".join(n for n in (r["browser"], r["profile"]) if n),
                 *(r[n] for n in names),
                 home_path(r["path"]),
-                r["error"] or "",
             ]
             for r in records
         ],

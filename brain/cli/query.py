@@ -96,4 +96,20 @@ def _draw(screen: "Screen", views: "list[ViewInfo]", whole: bool) -> None:
         return
     for v in views:
         screen.line((v.name, "bold"), f": {v.about}")
-        screen.table(["column", "type", Column("meaning", flexible=True)], v.columns)
+        if screen.is_terminal:
+            _draw_wrapped(screen, v)
+        else:
+            screen.table(["column", "type", "meaning"], v.columns)
+
+
+def _draw_wrapped(screen: "Screen", view: "ViewInfo") -> None:
+    """Columns with their meanings in full, however narrow the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, kind, meaning in view.columns:
+        table.add_row(
+            Text(name, style="cyan"), Text(kind.replace(" WITH TIME ZONE", "TZ"), style="dim"), meaning
+        )
+    screen.draw(table)
