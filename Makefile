@@ -47,11 +47,11 @@ $(VENV)/.setup: pyproject.toml
 		|| { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.13"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (a few minutes the first time) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.setup
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,notebooks]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,notebooks]'
 	@touch $@
 
 # Quick when the model is there already; the only step beside pip that uses the network.

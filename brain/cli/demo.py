@@ -24,10 +24,7 @@ Progress = Callable[[str, int, int | None], None]
 SEED = 1
 # What shows best what search does; should a sample not ask it, its first question of that family stands in.
 QUESTIONS = {
-    "paraphrase": (
-        "records lost at the end of daylight saving",
-        "by meaning: no word of it stands in the page",
-    ),
+    "paraphrase": ("joint ache when descending steps", "by meaning: none of these words is on the page"),
     "exact": ("KX7Q2M", "an exact id"),
     "cjk": ("温泉", "two characters of Japanese"),
 }
