@@ -39,7 +39,11 @@ class KeyMap:
         """The keys of `ids`, and which of them are known; an unknown one's key is 0."""
         if not len(self._ids):
             return np.zeros(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        first, last = self._ids[0], self._ids[-1]
+        if last - first == len(self._ids) - 1:  # no gap: the place follows from the id
+            at = np.clip(ids - first, 0, len(self._ids) - 1)
+        else:
+            at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         known = self._ids[at] == ids
         return np.where(known, self._keys[at], np.uint64(0)), known
 

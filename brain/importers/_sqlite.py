@@ -23,7 +23,7 @@ from brain.importers._keys import Int64s, Keys
 from brain.models import Rejected
 
 CellType = Literal["int", "text"]
-BATCH_ROWS = 131_072
+BATCH_ROWS = 122_880
 HEADER = b"SQLite format 3\x00"
 _ARROW: dict[CellType, pa.DataType] = {"int": pa.int64(), "text": pa.string()}
 # sqlite3 decodes its own messages strictly, and they quote the damaged file.

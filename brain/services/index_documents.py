@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from brain.embedding import DEFAULT, Embedder
+from brain.embedding.installed import IDENTITY
 from brain.errors import ModelUnavailable
 from brain.services import coverage
 from brain.sql import Connection, frame, transaction
@@ -43,29 +45,48 @@ def index_documents(
     """
     started = time.monotonic()
     say = progress or (lambda stage, done, total: None)
-    degraded: list[str] = []
     if not ws.lake.exists:
         return IndexReport(0, 0, 0, 0, 0.0, [])
     ws.lake.ensure()
+    if not rebuild and _is_current(ws):
+        return IndexReport(0, 0, 0, 0, round(time.monotonic() - started, 3), [])
     embedder, reason = ws.embedder_or_none() if embed else (None, None)
-    if reason:
-        degraded.append(f"keyword only: {reason}")
-    ws.index.prepare(embedder.identity if embedder else None)
+    ws.index.prepare(embedder.identity if embedder and ws.index.model in (None, embedder.identity) else None)
     if rebuild:
         ws.index.drop()
         _mark_all_stale(ws)
     refresh_pages(ws, say)
     indexed, removed = _write_stale(ws, say)
-    embedded = 0
-    if embedder:
-        embedded = ws.index.embed_pending(
-            embedder, progress=lambda done, total: say("embedding", done, total)
-        )
+    embedded = _embed(ws, embedder, say) if embedder else 0
     ws.index.optimize()
     pending = ws.index.pending()
     _settle(ws)
     coverage.refresh(ws)
+    degraded = [f"keyword only: {reason}"] if reason else []
     return IndexReport(indexed, removed, embedded, pending, round(time.monotonic() - started, 3), degraded)
+
+
+def _is_current(ws: Workspace) -> bool:
+    """Whether nothing waits, told without loading a model or opening the index."""
+    if ws.settings.embedder != DEFAULT or ws.index.model != IDENTITY:
+        return False
+    with ws.lake.read(what="index") as con:
+        since, through = _watermarks(con)
+        ((waiting,),) = con.execute(
+            "SELECT count(*) FROM store.documents WHERE state IN ('stale', 'pending', 'removed')"
+        ).fetchall()
+    return through <= since and not waiting
+
+
+def _embed(ws: Workspace, embedder: Embedder, say: Progress) -> int:
+    """Make the vectors that are missing; all of them, beside the live ones, when the model is another."""
+
+    def progress(done: int, total: int) -> None:
+        say("embedding", done, total)
+
+    if ws.index.model != embedder.identity:
+        return ws.index.switch(embedder, progress)
+    return ws.index.embed_pending(embedder, progress)
 
 
 def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
@@ -98,7 +119,8 @@ def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
     return changed.height
 
 
-def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
+def _watermarks(con: Connection) -> tuple[int, int]:
+    """The change up to which pages have been made documents, and the newest change there is."""
     ((since, through),) = con.execute(
         """
         SELECT coalesce((SELECT value::BIGINT FROM store.meta WHERE name = ?), 0),
@@ -106,6 +128,11 @@ def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
         """,
         [_WATERMARK],
     ).fetchall()
+    return since, through
+
+
+def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
+    since, through = _watermarks(con)
     if through <= since:
         return pl.DataFrame(), 0
     changed = frame(
