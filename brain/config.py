@@ -15,6 +15,8 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,7 +124,7 @@ class Settings:
 def default_home() -> Path:
     """`$BRAIN_HOME`, else the platform's user data folder."""
     if named := os.environ.get("BRAIN_HOME"):
-        return Path(named).expanduser()
+        return Path(named)
     from platformdirs import user_data_path
 
     return user_data_path("brainlake", appauthor=False)
@@ -133,7 +135,11 @@ def load(home: Path | str | None = None) -> Settings:
 
     Raises UsageError for a broken config.toml, an unknown time zone or a `$BRAIN_NOW` that is no instant.
     """
-    root = Home(Path(home).expanduser().absolute() if home else default_home().absolute())
+    named = Path(home) if home else default_home()
+    try:
+        root = Home(named.expanduser().absolute())
+    except RuntimeError as error:
+        raise UsageError(f"there is no user {named.parts[0]} to put the home {named} at") from error
     values = _read_config(root.config)
     zone = os.environ.get("BRAIN_TZ") or values.get("timezone") or _system_zone()
     try:
@@ -216,21 +222,27 @@ def _fixed_now() -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(
             f"BRAIN_NOW is not an instant: {text!r}; write it like 2026-11-30T12:00:00Z"
         ) from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _system_zone() -> str:
-    """The system's IANA zone name: $TZ, /etc/timezone or the target of /etc/localtime; else UTC."""
-    if name := os.environ.get("TZ", "").lstrip(":"):
-        return name
-    try:
-        target = Path("/etc/localtime").resolve().as_posix()
-        if "/zoneinfo/" in target:
-            return target.split("/zoneinfo/", 1)[1]
-        return Path("/etc/timezone").read_text().strip() or "UTC"
-    except OSError:
-        return "UTC"
+    """The system's IANA zone name: $TZ, the target of /etc/localtime or /etc/timezone; else UTC.
+
+    What has no such name, such as TZ=CET-1CEST, is passed over: it was not written for us.
+    """
+    for name in _system_names():
+        with suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(name.rpartition("/zoneinfo/")[2]).key
+    return "UTC"
+
+
+def _system_names() -> Iterator[str]:
+    yield os.environ.get("TZ", "").lstrip(":")
+    with suppress(OSError):
+        yield Path("/etc/localtime").resolve().as_posix()
+    with suppress(OSError, UnicodeDecodeError):
+        yield Path("/etc/timezone").read_text("utf-8").strip()

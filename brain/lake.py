@@ -17,7 +17,7 @@ import duckdb
 
 from brain import migrations
 from brain.config import Home
-from brain.errors import LakeBusy, LakeError, QueryRefused
+from brain.errors import LakeError, QueryRefused
 from brain.leases import Leases
 from brain.locks import lock
 from brain.sql import Connection, first_line, frame
@@ -56,7 +56,10 @@ class Lake:
         self._checked = True
 
     def read(self, timeout: float = 10.0, what: str = "read") -> AbstractContextManager[Connection]:
-        """Lease a read-only connection; many at once. Raises LakeBusy naming the holder, LakeError if there is no lake."""
+        """Lease a read-only connection; many at once.
+
+        Raises LakeBusy naming the holder, LakeError if there is no lake.
+        """
         return self.leases.read(timeout=timeout, what=what)
 
     def write(
@@ -116,7 +119,10 @@ class Lake:
 
 def _finish(draft: Path, path: Path) -> None:
     if _wal_of(draft).exists():
-        duckdb.connect(str(draft)).close()
+        try:
+            duckdb.connect(str(draft)).close()
+        except duckdb.Error as error:
+            raise LakeError(f"the lake cannot be copied: {first_line(error)}") from error
     draft.chmod(0o600)
     draft.replace(path)
 
@@ -148,7 +154,8 @@ def _remove_unused(folder: Path, keep: Path) -> None:
         try:
             with lock(_guard(other), exclusive=True, timeout=0.0):
                 other.unlink(missing_ok=True)
-        except LakeBusy:
+                shutil.rmtree(f"{other}.tmp", ignore_errors=True)  # what a killed query had spilled
+        except LakeError:  # in use, perhaps by this very thread
             continue
     # A guard is not removed with its copy: someone may be waiting on it. Names never come back, so later is safe.
     for old in (*folder.glob("*.lock"), *folder.glob("*.draft*")):
@@ -157,22 +164,34 @@ def _remove_unused(folder: Path, keep: Path) -> None:
                 old.unlink()
 
 
-# Connections of one process to the same copy share a database: the first locks it for all.
-_locking = threading.Lock()
+# One for all snapshots: connections of a process to one copy share a database, and that has one configuration.
+_SHUT_IN: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",  # never the network
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # no reading of the program's variables
+    "memory_limit": "1GB",
+    "max_temp_directory_size": "4GB",  # where larger sorts and joins go, beside the snapshot
+}
+# Threads that open one copy together: the first locks its configuration before another uses it.
+_opening = threading.Lock()
 
 
 @contextmanager
-def connect_read_only(path: Path, threads: int | None = None) -> Iterator[Connection]:
-    """Open a snapshot read-only, shut in: no other file, no network, configuration locked, time in UTC."""
-    config: dict[str, Any] = {"enable_external_access": "false"}
-    if threads:
-        config["threads"] = threads
-    con = duckdb.connect(str(path), read_only=True, config=config)
-    try:
-        with _locking:
+def connect_read_only(path: Path) -> Iterator[Connection]:
+    """Open a snapshot read-only, shut in: no other file, no network, configuration locked, time in UTC.
+
+    Operators may hold 1 GB in memory and spill 4 GB to disk. Raises LakeError when it cannot be opened.
+    """
+    with _opening:
+        try:
+            con = duckdb.connect(str(path), read_only=True, config=_SHUT_IN)
             if con.execute("SELECT current_setting('lock_configuration')").fetchall() == [(False,)]:
                 con.execute("SET GLOBAL TimeZone = 'UTC'")
                 con.execute("SET lock_configuration = true")
+        except duckdb.Error as error:
+            raise LakeError(f"the snapshot {path} cannot be opened: {first_line(error)}") from error
+    try:
         yield con
     finally:
         con.close()

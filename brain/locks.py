@@ -33,7 +33,8 @@ if sys.platform != "win32":
 
 _COUNTER = itertools.count()
 _OPEN: set[int] = set()  # descriptors of locks held or waited for, which a forked child must not keep
-_HELD: set[tuple[int, str]] = set()  # (thread, lock): taking one twice in a thread would wait for itself
+# (thread, lock) and whether each holding of it is exclusive: a thread must not come to wait for itself.
+_HELD: dict[tuple[int, str], list[bool]] = {}
 _EMPTY_GRACE_S = 60.0  # a holder file without content is being written, unless it is older than this
 
 
@@ -65,8 +66,9 @@ def lock(
 ) -> Iterator[None]:
     """Hold the lock file `path` (created 0600 where missing, with its folder) for the length of the block.
 
-    Waits at most `timeout` seconds; 0 tries once and never waits. Not re-entrant. With `turnstile`, takers
-    are served in the order they came; with `holders_in` this holder is listed there under `what`, and an
+    Waits at most `timeout` seconds; 0 tries once and never waits. Not re-entrant, except that a thread may share a
+    lock it shares already, where there is no turnstile to wait at. With `turnstile`, takers are served in the order
+    they came; with `holders_in` this holder is listed there under `what`, and an
     error can name it. The file stays when the lock is released: removing it would let two takers lock
     different files.
 
@@ -75,17 +77,20 @@ def lock(
     """
     name = name or path.stem
     ticket = (threading.get_ident(), os.path.abspath(path))  # noqa: PTH100  text alone, no look at the disk
-    if ticket in _HELD:
+    mine = _HELD.get(ticket, [])
+    if mine and (exclusive or any(mine) or turnstile):
         raise LakeError(f"{name}: this thread holds it already; end that block before {what!r} begins")
     held = _take(path, exclusive, timeout, turnstile) if _HAS_FLOCK else _take_filelock(path, timeout)
     if held is None:
         raise LakeBusy(_busy(name, what, timeout, holders(holders_in) if holders_in else []))
-    _HELD.add(ticket)
+    _HELD.setdefault(ticket, []).append(exclusive)
     note = _sign(holders_in, exclusive, what) if holders_in else None
     try:
         yield
     finally:
-        _HELD.discard(ticket)
+        _HELD[ticket].remove(exclusive)
+        if not _HELD[ticket]:
+            del _HELD[ticket]
         if note:
             _unsign(*note)
         held.release()

@@ -169,20 +169,24 @@ def source_id(con: Connection, source: str, browser: str, profile: str, device: 
 def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
     """Visits of this import that repeat another source's visit of the same URL within one second.
 
-    Reads only, so a read lease or snapshot will do. Columns: visit_key, duplicate_of (the nearest such visit).
+    So do visits that earlier imports from its source brought without coming to their end. Reads only, so a read lease
+    or snapshot will do. Columns: visit_key, duplicate_of (the nearest such visit).
     """
     # Joining on whole seconds keeps this a hash join; a mailbox visited 10,000 times would square otherwise.
     return frame(
         con,
         """
-        WITH mine AS (
+        WITH imports AS (
+            SELECT i.import_id FROM store.imports i JOIN store.imports this USING (source, browser, profile, device)
+            WHERE this.import_id = $1 AND (i.import_id = $1 OR i.status IN ('running', 'interrupted', 'failed'))),
+        mine AS (
             SELECT visit_key, url_id, visited_at, source_id, unnest([s - 1, s, s + 1]) AS second
             FROM (SELECT *, epoch_us(visited_at) // 1_000_000 AS s FROM store.visits)
-            WHERE import_id = $1 AND duplicate_of IS NULL),
+            WHERE import_id IN (FROM imports) AND duplicate_of IS NULL),
         theirs AS (
             SELECT visit_key, url_id, visited_at, source_id, epoch_us(visited_at) // 1_000_000 AS second
-            FROM store.visits WHERE import_id IS DISTINCT FROM $1 AND duplicate_of IS NULL
-                AND source_id NOT IN (SELECT source_id FROM store.visits WHERE import_id = $1 LIMIT 1))
+            FROM store.visits
+            WHERE duplicate_of IS NULL AND source_id NOT IN (SELECT source_id FROM mine))
         SELECT m.visit_key, arg_min(t.visit_key, abs(epoch_us(t.visited_at) - epoch_us(m.visited_at))) AS duplicate_of
         FROM mine m JOIN theirs t USING (url_id, second)
         WHERE abs(epoch_us(t.visited_at) - epoch_us(m.visited_at)) <= 1_000_000
@@ -191,14 +195,40 @@ def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
     )
 
 
+def find_duplicates_of(con: Connection, visit: pl.DataFrame, source_id: int) -> pl.DataFrame:
+    """The same for one visit of an event, as `brain.prepare` made it."""
+    return frame(
+        con,
+        """
+        SELECT $key::UBIGINT AS visit_key, arg_min(visit_key, abs(epoch_us(visited_at) - $us)) AS duplicate_of
+        FROM store.visits
+        WHERE visited_at BETWEEN make_timestamptz($us - 1_000_000) AND make_timestamptz($us + 1_000_000)
+            AND url_id = $url AND source_id <> $source AND duplicate_of IS NULL
+        HAVING count(*) > 0""",
+        {
+            "key": visit["visit_key"][0],
+            "us": visit["visited_at"].dt.epoch("us")[0],
+            "url": visit["url_id"][0],
+            "source": source_id,
+        },
+    )
+
+
 def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
-    """Link visits to the ones they repeat, so that each is counted once; returns how many were linked."""
+    """Link visits to the ones they repeat, so that each is counted once; returns how many were linked.
+
+    Never to one that has become a repeat itself since it was found: two imports side by side would link a pair both
+    ways, and it would be counted by neither.
+    """
+    if not found.height:
+        return 0
     con.register("found", found.to_arrow())
     changed = _number(
         con.execute("""
             UPDATE store.visits SET duplicate_of = f.duplicate_of,
                 duplicate_reason = 'same URL within 1 s, other source', change_id = nextval('store.change_seq')
-            FROM found f WHERE f.visit_key = visits.visit_key AND visits.duplicate_of IS NULL""")
+            FROM found f WHERE f.visit_key = visits.visit_key AND visits.duplicate_of IS NULL
+                AND f.duplicate_of NOT IN (SELECT visit_key FROM store.visits WHERE duplicate_of IS NOT NULL)""")
     )
     con.unregister("found")
     return changed

@@ -42,9 +42,12 @@ def diagnose(ws: Workspace, fix: bool = False) -> Diagnosis:
 
     A check that cannot run is a failed check, never an exception.
     """
-    if fix and ws.lake.exists:
-        _mend(ws)
     checks = []
+    if fix and ws.lake.exists:
+        try:
+            _mend(ws)
+        except (BrainError, OSError) as error:  # the checks go on, and tell what is wrong now
+            checks.append(Check("mend", False, f"not everything could be mended: {error}"))
     for name, look in _CHECKS.items():
         if name in _NEED_LAKE and not ws.lake.exists:
             continue

@@ -61,18 +61,17 @@ def appliers(ws: Workspace) -> dict[str, Applier]:
 
 
 def _visit(ws: Workspace, con: Connection, event: Event) -> str | None:
+    # Before anything can be refused: what is refused is kept, and this must not be.
+    if _is_private(ws, event):
+        return None
     url = _text(event, "url", _LONGEST_URL, required=True)
     title = _text(event, "title", _LONGEST_TEXT)
-    if event.data.get("incognito") and not ws.settings.keep_private:
-        return None
     preparer = Preparer(ws.key, ws.policy)
     us = to_us(event.at)
     fresh, known = preparer.urls(
         as_record_batch("urls", {"url_ref": [0], "url": [url], "title": [title], "last_visit_us": [us]}),
         lambda ids: _known(con, ids),
     )
-    if preparer.denied_urls:
-        return None
     batch: dict[str, list[Any]] = {name: [False] for name in _FLAGS}
     batch |= {
         "native_id": [0],
@@ -88,7 +87,8 @@ def _visit(ws: Workspace, con: Connection, event: Event) -> str | None:
     browser, profile = (str(event.fields.get(name) or "") for name in ("browser", "profile"))
     source = merge.source_id(con, "extension", browser or "unknown", profile, "")
     merge.merge_urls(con, fresh, known, None)
-    merge.merge_visits(con, visits, source, None)
+    if merge.merge_visits(con, visits, source, None).new:
+        merge.mark_duplicates(con, merge.find_duplicates_of(con, visits, source))
     return f"v{visits['visit_key'][0]:016x}"
 
 
@@ -100,12 +100,20 @@ def _known(con: Connection, ids: pl.Series) -> pl.Series:
     return pl.Series([bool(rows)] * len(ids), dtype=pl.Boolean)
 
 
+def _is_private(ws: Workspace, event: Event) -> bool:
+    """Whether the event comes from a private window or from an address that must not be stored."""
+    if event.data.get("incognito") and not ws.settings.keep_private:
+        return True
+    url = event.data.get("url")
+    return isinstance(url, str) and bool(ws.policy.denied(pl.Series([_storable(url)]))[0])
+
+
 def _note(ws: Workspace, con: Connection, event: Event) -> str | None:
+    if _is_private(ws, event):
+        return None
     text = _text(event, "text", _LONGEST_TEXT, required=True)
     assert text
     url = _text(event, "url", _LONGEST_URL)
-    if url and ws.policy.denied(pl.Series([url])).any():
-        return None
     doc_id = "n" + hashlib.sha256(f"note:{event.id}".encode()).hexdigest()[:16]
     clean = scrub.scrub(pl.Series([url]), ws.key)[0] if url else None
     domain = urls.normalise(pl.Series([clean]))["domain"][0] if clean else None
@@ -139,4 +147,9 @@ def _text(event: Event, name: str, longest: int, required: bool = False) -> str 
         raise EventRefused(f"`data.{name}` must be text")
     if len(value) > longest:
         raise EventRefused(f"`data.{name}` has {len(value):,} characters; at most {longest:,} are taken")
-    return value.encode("utf-8", "replace").decode("utf-8")
+    return _storable(value)
+
+
+def _storable(text: str) -> str:
+    """The text with halves of surrogate pairs, which JSON can carry and UTF-8 cannot, replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

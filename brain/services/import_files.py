@@ -16,7 +16,6 @@ from typing import Any
 
 from brain import discovery, importers, snapshot
 from brain.errors import EmptySource, SourceError, UsageError
-from brain.models import BROWSERS
 from brain.services import coverage, import_log
 from brain.services._import_run import ImportRun, RunTotals, fingerprint
 from brain.workspace import Workspace
@@ -117,9 +116,13 @@ def _import_one(ws: Workspace, path: Path, options: ImportOptions, progress: Pro
             seen["sha256"] = taken.sha256
             reader = importers.pick(taken.path)
             where = _where(reader, seen, options)
-            seen |= {"source": reader.NAME, "browser": where[1]}
-            rules = fingerprint(ws, reader)
-            if not options.dry_run and (earlier := import_log.earlier_import(ws, taken.sha256, rules, where)):
+            seen["source"] = reader.NAME
+            rules = _sufficient(ws, reader, options)
+            # A copy put somewhere that speaks of no browser is still the file it was copied from.
+            told = where[1] != "unknown" or options.profile is not None
+            if not options.dry_run and (
+                earlier := import_log.earlier_import(ws, taken.sha256, rules, where, told)
+            ):
                 return _unchanged(path, earlier, started)
             run = ImportRun(ws, reader, taken, path, state, where)
             totals = run.execute(options.dry_run, options.since_us, progress)
@@ -137,8 +140,7 @@ def _import_one(ws: Workspace, path: Path, options: ImportOptions, progress: Pro
 
 
 def _where(reader: importers.Importer, seen: dict[str, Any], options: ImportOptions) -> import_log.Where:
-    browser = seen["browser"] or (reader.NAME if reader.NAME in BROWSERS else "unknown")
-    return reader.NAME, browser, seen["profile"], options.device or ""
+    return reader.NAME, seen["browser"], seen["profile"], options.device or ""
 
 
 def _untouched(
@@ -147,9 +149,16 @@ def _untouched(
     """The earlier import of a file that nobody has written since, whichever importer took it."""
     for reader in importers.IMPORTERS:
         where = _where(reader, seen, options)
-        if earlier := import_log.earlier_import_of_file(ws, path, state, fingerprint(ws, reader), where):
+        if earlier := import_log.earlier_import_of_file(
+            ws, path, state, _sufficient(ws, reader, options), where
+        ):
             return earlier
     return None
+
+
+def _sufficient(ws: Workspace, reader: importers.Importer, options: ImportOptions) -> list[str]:
+    """The rules under which an earlier import leaves nothing to do: a whole one, or one since the same instant."""
+    return list({fingerprint(ws, reader), fingerprint(ws, reader, options.since_us)})
 
 
 def _unchanged(path: Path, earlier: dict[str, Any], started: float) -> ImportOutcome:

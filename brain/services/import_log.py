@@ -12,7 +12,7 @@ from brain.errors import UsageError
 from brain.intervals import iso, to_us
 from brain.models import Rejected
 from brain.snapshot import Snapshot
-from brain.sql import transaction
+from brain.sql import Connection, transaction
 from brain.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,16 +26,10 @@ def begin(
 ) -> tuple[int, int]:
     """Record that an import of this file starts; returns (import_id, source_id).
 
-    Earlier runs of the file that never finished, and whose process is gone, are marked interrupted.
+    Earlier runs, of any file, that never finished and whose process is gone are marked interrupted.
     """
     with ws.lake.write(what="begin import") as con, transaction(con):
-        for import_id, pid in con.execute(
-            "SELECT import_id, pid FROM store.imports WHERE status = 'running' AND sha256 = ?", [taken.sha256]
-        ).fetchall():
-            if not is_alive(pid):
-                con.execute(
-                    "UPDATE store.imports SET status = 'interrupted' WHERE import_id = ?", [import_id]
-                )
+        _mark_interrupted(con)
         source_id = merge.source_id(con, *where)
         row = con.execute(
             """
@@ -79,11 +73,15 @@ def finish(ws: Workspace, totals: "RunTotals", rejects: list[Rejected], seconds:
 
 def mark_interrupted(ws: Workspace) -> int:
     """Mark imports that say they run although their process is gone; returns how many."""
-    with ws.lake.write(what="imports") as con:
-        rows = con.execute("SELECT import_id, pid FROM store.imports WHERE status = 'running'").fetchall()
-        dead = [import_id for import_id, pid in rows if not is_alive(pid)]
-        for import_id in dead:
-            con.execute("UPDATE store.imports SET status = 'interrupted' WHERE import_id = ?", [import_id])
+    with ws.lake.write(what="imports") as con, transaction(con):
+        return _mark_interrupted(con)
+
+
+def _mark_interrupted(con: Connection) -> int:
+    rows = con.execute("SELECT import_id, pid FROM store.imports WHERE status = 'running'").fetchall()
+    dead = [import_id for import_id, pid in rows if not is_alive(pid)]
+    for import_id in dead:
+        con.execute("UPDATE store.imports SET status = 'interrupted' WHERE import_id = ?", [import_id])
     return len(dead)
 
 
@@ -116,26 +114,35 @@ def record_failure(ws: Workspace, path: Path, source: str | None, status: str, e
     return str(row[0])
 
 
-def earlier_import(ws: Workspace, sha256: str, reader: str, where: Where) -> dict[str, Any] | None:
-    """What a complete import of the same bytes under the same rules counted, or None."""
-    return _earlier(ws, "sha256 = ? AND reader = ?", [sha256, reader], where)
+def earlier_import(
+    ws: Workspace, sha256: str, readers: list[str], where: Where, told: bool = True
+) -> dict[str, Any] | None:
+    """What a complete import of the same bytes under one of these rules counted, or None.
+
+    Unless it is `told` which browser and profile the file is of, an import as any of them will do.
+    """
+    return _earlier(ws, "sha256 = ? AND list_contains(?, reader)", [sha256, readers], where, told)
 
 
 def earlier_import_of_file(
-    ws: Workspace, path: Path, state: str, reader: str, where: Where
+    ws: Workspace, path: Path, state: str, readers: list[str], where: Where
 ) -> dict[str, Any] | None:
     """The same for a file that nobody has touched since, told without reading it."""
-    return _earlier(ws, "path = ? AND file_state = ? AND reader = ?", [str(path), state, reader], where)
+    condition = "path = ? AND file_state = ? AND list_contains(?, reader)"
+    return _earlier(ws, condition, [str(path), state, readers], where)
 
 
-def _earlier(ws: Workspace, condition: str, values: list[Any], where: Where) -> dict[str, Any] | None:
+def _earlier(
+    ws: Workspace, condition: str, values: list[Any], where: Where, told: bool = True
+) -> dict[str, Any] | None:
+    source, browser, profile, device = where
     with ws.lake.read(what="import check") as con:
         rows = con.execute(
             f"""
             SELECT import_id::VARCHAR AS id, source, browser, profile, sha256, seen, visible FROM store.imports
-            WHERE {condition} AND source = ? AND browser = ? AND profile = ? AND device = ?
+            WHERE {condition} AND source = ? AND device = ? AND (NOT ? OR (browser = ? AND profile = ?))
                 AND status IN ('imported', 'partial') ORDER BY import_id DESC LIMIT 1""",
-            [*values, *where],
+            [*values, source, device, told, browser, profile],
         ).fetchall()
     names = ("id", "source", "browser", "profile", "sha256", "seen", "visible")
     return dict(zip(names, rows[0], strict=True)) if rows else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from brain.errors import QueryRefused, UsageError
-from brain.sql import first_line
+from brain.sql import first_line, plain
 from brain.views import VIEWS
 from brain.workspace import Workspace
 
@@ -43,33 +43,39 @@ def query(ws: Workspace, sql: str, max_rows: int = ROWS, seconds: float = SECOND
     No files, no network, no settings; stopped after `seconds`; memory is bounded. Raises QueryRefused saying what is
     wrong, LakeError when there is no lake.
     """
-    import polars as pl
-
     if ws.lake.exists:
         ws.lake.ensure()
     with ws.lake.snapshot() as con:
         _check(con, sql)
-        try:
-            with _stopped_after(con, seconds):
-                reader = con.sql(sql).to_arrow_reader(10_000)
-                batches, rows = [], 0
-                for batch in reader:
-                    batches.append(batch)
-                    rows += batch.num_rows
-                    if rows > max_rows:
-                        break
-                import pyarrow as pa
+        with _stopped_after(con, seconds) as stopped:
+            try:
+                return _run(con, sql, max_rows)
+            except (duckdb.Error, OSError, MemoryError) as error:  # Arrow hands on DuckDB's errors as OSError
+                if stopped.is_set():
+                    raise QueryRefused(
+                        f"the query ran for more than {seconds:g} s and was stopped"
+                    ) from error
+                raise QueryRefused(_helpful(error)) from error
 
-                table = pa.Table.from_batches(batches, schema=reader.schema)
-        except duckdb.InterruptException as error:
-            raise QueryRefused(f"the query ran for more than {seconds:g} s and was stopped") from error
-        except duckdb.OutOfMemoryException as error:
-            raise QueryRefused(
-                "the query needs more memory than it may have; narrow it or add a LIMIT"
-            ) from error
-        except duckdb.Error as error:
-            raise QueryRefused(_helpful(error)) from error
+
+def _run(con: duckdb.DuckDBPyConnection, sql: str, max_rows: int) -> QueryResult:
+    import polars as pl
+    import pyarrow as pa
+
+    reader = plain(con.sql(sql)).to_arrow_reader(2_048)
+    batches, rows = [], 0
+    for batch in reader:
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows > max_rows:
+            break
+    table = pa.Table.from_batches(batches, schema=reader.schema)
     frame = pl.DataFrame(pl.from_arrow(table.slice(0, max_rows)))
+    for name, kind in frame.schema.items():
+        if kind.is_temporal() and kind in (pl.Date, pl.Datetime):
+            years = frame[name].dt.year()
+            if not years.is_between(1, 9999).all():
+                raise QueryRefused(f"{name} holds a time outside the years 1 to 9999; cast it to VARCHAR")
     return QueryResult(frame, rows > max_rows)
 
 
@@ -108,20 +114,38 @@ def _check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 @contextmanager
-def _stopped_after(con: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
-    timer = threading.Timer(seconds, con.interrupt)
-    timer.daemon = True
-    timer.start()
+def _stopped_after(con: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[threading.Event]:
+    """Interrupt the block's queries once `seconds` are over; the event says whether that happened.
+
+    Again and again, since an interrupt between two statements of DuckDB's own is lost.
+    """
+    done, stopped = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        pause = seconds
+        while not done.wait(pause):
+            stopped.set()
+            con.interrupt()
+            pause = 0.1
+
+    watcher = threading.Thread(target=watch, name="query limit", daemon=True)
+    watcher.start()
     try:
-        yield
+        yield stopped
     finally:
-        timer.cancel()
+        done.set()
+        watcher.join()
 
 
-def _helpful(error: duckdb.Error) -> str:
+def _helpful(error: BaseException) -> str:
     text = first_line(error)
     if "file system operations are disabled" in text or "Permission Error" in text:
         return "queries may read the lake's views only, no files and no network"
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or "Out of Memory" in text:
+        return "the query needs more memory than it may have; narrow it or add a LIMIT"
     if "does not exist" in text and "Table" in text:
         return f"{text} There are the views {', '.join(v.name for v in VIEWS)}."
+    for line in str(error).splitlines()[1:]:
+        if line.startswith(("Candidate bindings", "Did you mean")):
+            return f"{text} {line}"
     return text

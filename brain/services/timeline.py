@@ -6,6 +6,7 @@ from typing import Any
 from brain import intervals
 from brain.errors import UsageError
 from brain.intervals import Interval, iso
+from brain.models import LATEST_US
 from brain.services.coverage import Coverage, cover
 from brain.workspace import Workspace
 
@@ -28,7 +29,8 @@ def timeline(ws: Workspace, around: str | None = None, window: str = "30m", limi
     """
     if ws.lake.exists:
         ws.lake.ensure()
-    start, end = _bounds(ws, around, window)
+    # Nothing lies outside these, and instants far beyond them cannot be written as dates.
+    start, end = (min(max(us, 0), LATEST_US) for us in _bounds(ws, around, window))
     interval = Interval(start, end, ws.settings.timezone)
     if not ws.lake.exists:
         return Timeline([], cover(ws, interval))
@@ -82,7 +84,8 @@ def _instant_of_id(ws: Workspace, text: str) -> int | None:
                 ).fetchone()
             else:
                 row = con.execute(
-                    "SELECT epoch_us(last_at) FROM store.documents WHERE doc_id = ? AND state NOT IN ('removed', 'gone')",
+                    "SELECT epoch_us(last_at) FROM store.documents "
+                    "WHERE doc_id = ? AND state NOT IN ('removed', 'gone')",
                     [text],
                 ).fetchone()
     if row is None or row[0] is None:
