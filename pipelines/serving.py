@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from brain.errors import UsageError
@@ -53,7 +54,8 @@ def _serve_deployments(ws: "Workspace", ready: Callable[[], None]) -> None:
     for deployment in _deployments(ws):
         runner.add_deployment(deployment)
     ready()
-    asyncio.run(runner.start())
+    with suppress(KeyboardInterrupt):
+        asyncio.run(runner.start())
 
 
 def _deployments(ws: "Workspace") -> list[Any]:
