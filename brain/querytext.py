@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 # Left out of keyword queries that have other words; in the index they stay. Without them BM25 gained .01-.02
 # nDCG@10 on both judged sets.
@@ -14,6 +15,7 @@ _STOP = frozenset(_STOP_WORDS.split())
 _EDGES = " \t\r\n\"'`“”‘’«»()[]{}<>,;:!?。、，；：！？（）「」…"
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)
 _SCHEME = re.compile(r"^https?://(?:www\.)?|^www\.", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST_QUERY = 2_000
 
@@ -72,6 +74,18 @@ def fold(text: str) -> str:
         return text.lower()
     parts = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
+
+
+def searchable(text: str, url: str | None) -> str:
+    """What keywords see of an index row, folded: its text, its address plain and decoded, parts of identifiers."""
+    parts = [text]
+    if url:
+        parts.append(url)
+        if "%" in url:
+            parts.append(unquote(url, errors="replace"))
+    if _HUMP.search(text):
+        parts.append(_HUMP.sub(" ", text))
+    return fold("\n".join(parts))
 
 
 def words(text: str) -> list[str]:
@@ -150,6 +164,8 @@ def _is_id(piece: str) -> bool:
     inner = piece[1:-1]
     digit = any(character.isdigit() for character in piece)
     letter = any(character.isalpha() for character in piece)
-    if any(mark in inner for mark in "_/.:@#+=&") and len(piece) >= 4:
+    # One slash alone joins words (and/or); with a dot, a digit or a second one it is a path.
+    marks = "_.:@#+=&" if inner.count("/") < 2 and not digit else "_/.:@#+=&"
+    if any(mark in inner for mark in marks) and len(piece) >= 4:
         return True
     return digit and (letter or "-" in inner) and len(piece) >= 3

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from brain.index import View
 
-_CANDIDATES = 100  # rows of each leg; more changed nothing on the judged sets
-RERANKED = 60  # documents compared in full
+_CANDIDATES = 100  # rows of each leg; 50 to 200 made no difference on the judged sets
+RERANKED = 40  # documents compared at once; nor did 60 or all
 
 
 @dataclass(slots=True)
@@ -40,24 +40,34 @@ def rank(
     vector: "NDArray[np.float32] | None",
     where: "Expr | None",
     mode: str,
-    wanted: int,
-) -> list[Hit]:
-    """All hits worth showing, best first."""
-    depth = max(_CANDIDATES, wanted)
+    start: int,
+    stop: int,
+) -> tuple[list[Hit], bool]:
+    """Hits number `start` to `stop`, best first, and whether there are more.
+
+    Candidates are compared in blocks of RERANKED, so every page is cut from one and the same order.
+    """
+    depth = _CANDIDATES
+    window = (stop // RERANKED + 1) * RERANKED
     by_words = vector is None or (mode == "hybrid" and bool(query.keywords))
     keyword, nearest = _legs(view, query, vector, where, depth, by_words)
     terms = list(dict.fromkeys(view.terms(query.keywords))) if by_words else []
-    candidates = _candidates(view, keyword, nearest)[: max(RERANKED, wanted)]
+    candidates = _candidates(view, keyword, nearest)[:window]
     rows = _rows(view, candidates)
     if by_words and (close := _corrections(view, query, terms, rows)):
         extra = view.keyword(_match(f"{query.keywords} {' '.join(close.values())}"), where, depth)
-        candidates = _candidates(view, extra, nearest)[: max(RERANKED, wanted)]
+        candidates = _candidates(view, extra, nearest)[:window]
         rows = _rows(view, candidates)
         fixed = {term: view.terms(word)[0] for term, word in close.items()}
         terms = [fixed.get(term, term) for term in terms]
     if not candidates:
-        return []
-    return _order(view, query, vector, terms, candidates, rows)
+        return [], False
+    order, relevance, by_meaning = _order(view, query, vector, terms, candidates, rows)
+    hits = [
+        _hit(rows[at], relevance[at], candidates[at].bm25 > 0, by_meaning[at], terms)
+        for at in order[start:stop]
+    ]
+    return hits, len(order) > stop
 
 
 def _legs(
@@ -70,11 +80,12 @@ def _legs(
 ) -> "tuple[pa.Table | None, pa.Table | None]":
     """Both legs at once; each runs outside the interpreter's lock."""
     if vector is None:
-        return view.keyword(_full_text(view, query), where, depth), None
+        return view.keyword(_full_text(query), where, depth), None
     if not by_words:
         return None, view.nearest(vector, where, depth)
-    words = _threads().submit(view.keyword, _full_text(view, query), where, depth)
-    return words.result(), view.nearest(vector, where, depth)
+    words = _threads().submit(view.keyword, _full_text(query), where, depth)
+    nearest = view.nearest(vector, where, depth)
+    return words.result(), nearest
 
 
 @cache
@@ -94,11 +105,11 @@ def _phrase(text: str) -> "FullTextQuery":
     return PhraseQuery(text, "search_text")  # type: ignore[call-arg]
 
 
-def _full_text(view: "View", query: Query) -> "FullTextQuery":
+def _full_text(query: Query) -> "FullTextQuery":
     """Any of the words; what is written like an id also as a phrase, so that common parts cannot drown it."""
     from lancedb.query import BooleanQuery, Occur
 
-    phrases = [name for name in query.ids if len(view.terms(name)) > 1]
+    phrases = [name for name in query.ids if len(querytext.words(name)) > 1]
     if not phrases:
         return _match(query.keywords)
     parts = [(Occur.SHOULD, _match(query.keywords))]
@@ -146,7 +157,7 @@ def _rows(view: "View", candidates: list[_Candidate]) -> list[dict[str, Any]]:
     rows = table.drop_columns(["vector"]).to_pylist()
     for at, row in enumerate(rows):
         row["vector"] = matrix[at]
-        row["folded"] = querytext.fold(row["search_text"] or "")
+        row["folded"] = querytext.searchable(row["text"] or "", row["url"])
     by_id = {row["_rowid"]: row for row in rows}
     return [by_id[found.row_id] for found in candidates]
 
@@ -196,8 +207,8 @@ def _order(
     terms: list[str],
     candidates: list[_Candidate],
     rows: list[dict[str, Any]],
-) -> list[Hit]:
-    """Full scores of the candidates; hits under the floor are left out."""
+) -> tuple[list[int], list[float], list[bool]]:
+    """Positions of the hits, best first, those under the floor left out; relevance and nearness by position."""
     import numpy as np
 
     bm25 = np.array([found.bm25 for found in candidates])
@@ -223,15 +234,15 @@ def _order(
         near = cosine[known & (bm25 > 0)] if (known & (bm25 > 0)).any() else cosine[known]
         meaning = np.where(known, cosine, np.median(near) if len(near) else fusion.FLOOR)
         own = words + meaning + bonus
-        keep = own >= fusion.FLOOR
-        relevance = fusion.hybrid_relevance(own)
-        scores = own + fusion.feedback(own, vectors)
-    order = [at for at in np.argsort(-scores, kind="stable").tolist() if keep[at]]
-    shown = fusion.falling(relevance[order])
-    return [
-        _hit(rows[at], float(value), bm25[at] > 0, cosine[at] >= fusion.SEMANTIC_FLOOR, terms)
-        for at, value in zip(order, shown, strict=True)
-    ]
+        # A row that has most of the words is never hidden for what the model thinks of it.
+        keep = (own >= fusion.FLOOR) | ((coverage >= fusion.KEPT_COVERAGE) & (bm25 > 0)) | (verbatim > 0)
+        by_words = fusion.keyword_relevance(bm25, coverage, view.rows)
+        relevance = np.maximum(fusion.hybrid_relevance(own), fusion.WORDS_SAY * by_words)
+        scores = own + fusion.feedback(own, vectors, RERANKED)
+    blocks = np.arange(len(rows)) // RERANKED
+    order = [at for at in np.lexsort((-scores, blocks)).tolist() if keep[at]]
+    relevance[order] = fusion.falling(relevance[order])
+    return order, relevance.tolist(), (cosine >= fusion.SEMANTIC_FLOOR).tolist()
 
 
 def _hit(row: dict[str, Any], relevance: float, by_words: bool, by_meaning: bool, terms: list[str]) -> Hit:

@@ -16,7 +16,7 @@ from brain import querytext
 from brain.errors import UsageError
 from brain.models import Hit
 from brain.querytext import Query
-from brain.ranking import RERANKED, rank
+from brain.ranking import rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 MODES: tuple[str, ...] = ("hybrid", "keyword", "semantic")
-DEEPEST = 200  # hits that paging can reach
+DEEPEST = 100  # hits that paging can reach
+_NEIGHBOURS = 150  # looked at for related items, since variants of the page itself are among them
 _MAX_IDS = 1_000  # ids of documents in one part of a filter
 
 
@@ -66,7 +67,7 @@ def search(
     mode: str = "hybrid",
     cursor: str | None = None,
 ) -> SearchAnswer:
-    """Find documents for `query`, best first, at most `limit` (1..100); pages end at the 200th hit.
+    """Find documents for `query`, best first, at most `limit` (1..100); pages end at the 100th hit.
 
     `relevance` falls with rank. A query that nothing answers gives few hits of low relevance, or none. Without
     a usable model keywords alone are searched and the answer says so.
@@ -88,15 +89,13 @@ def search(
     degraded: list[str] = []
     vector = _query_vector(view, embedder, parsed.text, mode, degraded)
     where = _where(view, filters, degraded)
-    if vector is not None and (waiting := index.pending()):
+    if vector is not None and (waiting := view.waiting):
         degraded.append(
             f"{waiting} document{'s' if waiting > 1 else ''} not yet embedded: found by keyword only"
         )
-    ranked = rank(view, parsed, vector, where, mode, max(RERANKED, offset + limit))
-    more = len(ranked) > offset + limit and offset + limit < DEEPEST
-    return SearchAnswer(
-        ranked[offset : offset + limit], _cursor(offset + limit, digest) if more else None, degraded
-    )
+    stop = min(offset + limit, DEEPEST)
+    hits, more = rank(view, parsed, vector, where, mode, offset, stop)
+    return SearchAnswer(hits, _cursor(stop, digest) if more and stop < DEEPEST else None, degraded)
 
 
 def related(index: "Index", doc_id: str, limit: int = 10, filters: Filters | None = None) -> SearchAnswer:
@@ -119,11 +118,11 @@ def related(index: "Index", doc_id: str, limit: int = 10, filters: Filters | Non
     if not vectors:
         degraded.append("keyword only: this document is not yet embedded")
         parsed = querytext.parse(str(own[0]["text"])[:300])
-        hits = rank(view, parsed, None, where, "keyword", RERANKED) if parsed.text else []
+        hits = rank(view, parsed, None, where, "keyword", 0, _NEIGHBOURS)[0] if parsed.text else []
     else:
         centre = np.mean(np.asarray(vectors, np.float32), axis=0)
         centre /= max(float(np.linalg.norm(centre)), 1e-9)
-        hits = rank(view, Query("", "", ()), centre, where, "semantic", limit + 50)
+        hits = rank(view, Query("", "", ()), centre, where, "semantic", 0, _NEIGHBOURS)[0]
     title, host = own[0]["title"], _host(own[0]["url"])
     kept = [
         hit

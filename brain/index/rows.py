@@ -41,6 +41,9 @@ def schema(dimension: int) -> pa.Schema:
             pa.field("text_hash", pa.string()),  # of the passage: equal ones share a vector
             pa.field("row_hash", pa.string()),  # of everything that is neither usage nor vector
             pa.field("search_text", pa.string()),
+            pa.field(
+                "waiting", pa.bool_()
+            ),  # for a vector; asking the vectors themselves would read them all
             pa.field("vector", pa.list_(pa.float32(), dimension)),
         ]
     )
@@ -139,7 +142,10 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
         "kind", "domain", "url", "title", "search_text", separator="\x00", ignore_nulls=True
     )
     return rows.with_columns(
-        _hash(rows["passage"], "text_hash"), _hash(rows.select(fixed).to_series(), "row_hash"), text="passage"
+        _hash(rows["passage"], "text_hash"),
+        _hash(rows.select(fixed).to_series(), "row_hash"),
+        text="passage",
+        waiting=pl.lit(True),
     ).drop("passage", "bare_url", "decoded", "camel")
 
 

@@ -150,7 +150,7 @@ class Index:
             return []
         with guarded():
             table = self._live()[1]
-            found = table.search().where("vector IS NULL").select(["doc_id"]).limit(None).to_arrow()
+            found = table.search().where("waiting").select(["doc_id"]).limit(None).to_arrow()
             return sorted(set(found["doc_id"].to_pylist()))
 
     def count_documents(self) -> int:
@@ -186,7 +186,7 @@ class Index:
             reworded = changed.join(before.select("id", "text_hash"), on=["id", "text_hash"], how="semi")
             fresh = changed.join(reworded.select("id"), on="id", how="anti").drop("old_hash")
             tables.merge(table, same.select("id", *USAGE), live.dimension, insert=False)
-            columns = [name for name in reworded.columns if name != "old_hash"]
+            columns = [name for name in reworded.columns if name not in ("old_hash", "waiting")]
             tables.merge(table, reworded.select(columns), live.dimension, insert=False)
             tables.merge(table, fresh, live.dimension, insert=True)
             stale = before.join(rows.select("id"), on="id", how="anti")["id"].to_list()

@@ -65,7 +65,7 @@ def copy_missing(source: Any, target: Any) -> int:
     """Bring `target` to the rows of `source`, without their vectors; returns how many changed."""
     import polars as pl
 
-    names = [name for name in schema(1).names if name != "vector"]
+    names = [name for name in schema(1).names if name not in ("vector", "waiting")]
     rows = pl.DataFrame(pl.from_arrow(source.search().select(names).limit(None).to_arrow()))
     there = pl.DataFrame(
         pl.from_arrow(target.search().select(["id", "row_hash", *USAGE]).limit(None).to_arrow())
@@ -74,7 +74,7 @@ def copy_missing(source: Any, target: Any) -> int:
     gone = there.join(rows.select("id"), on="id", how="anti")["id"].to_list()
     dimension = target.schema.field("vector").type.list_size
     if changed.height:
-        merge(target, changed, dimension, insert=True)
+        merge(target, changed.with_columns(waiting=pl.lit(True)), dimension, insert=True)
     delete(target, "id", gone)
     return changed.height + len(gone)
 
@@ -83,7 +83,7 @@ def train(table: Any, live: Pointer) -> Pointer:
     """Train the vector index if it is time to; returns the pointer that says so."""
     from lancedb.index import IvfFlat
 
-    count = int(table.count_rows("vector IS NOT NULL"))
+    count = int(table.count_rows("NOT waiting"))
     if count < ANN_FROM or count < live.ann_rows * _RETRAIN_AT:
         return live
     config = IvfFlat(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from brain.embedding.protocol import Embedder
 
-_PER_COMMIT = 2_048
+_PER_CALL = 1_024  # passages
+_PER_COMMIT, _SECONDS_PER_COMMIT = 16_384, 5.0  # rows; every commit costs a look at the whole id column
 _IDS_PER_FILTER = 2_000
 
 
@@ -32,11 +33,7 @@ def embed_pending(
     started = time.monotonic()
     waiting = pl.DataFrame(
         pl.from_arrow(
-            table.search()
-            .where("vector IS NULL")
-            .select(["id", "text_hash", "last_us"])
-            .limit(None)
-            .to_arrow()
+            table.search().where("waiting").select(["id", "text_hash", "last_us"]).limit(None).to_arrow()
         )
     )
     total = waiting.height
@@ -51,23 +48,46 @@ def embed_pending(
     )
     done = 0
     shared = _hashes_with_vectors(table, waiting["text_hash"].unique())
-    for (_portion,), rows in waiting.group_by(pl.col("passage") // _PER_COMMIT, maintain_order=True):
-        done += _embed_rows(table, embedder, rows.select("id", "text_hash"), shared)
+    portions: list[pa.Table] = []
+    committed = time.monotonic()
+    for (_portion,), rows in waiting.group_by(pl.col("passage") // _PER_CALL, maintain_order=True):
+        portions.append(_embed_rows(table, embedder, rows.select("id", "text_hash"), shared))
+        now = time.monotonic()
+        is_over = budget is not None and now - started >= budget
+        held = sum(portion.num_rows for portion in portions)
+        if held >= _PER_COMMIT or now - committed >= _SECONDS_PER_COMMIT or is_over:
+            _commit(table, portions)
+            done, portions, committed = done + held, [], now
         if progress:
-            progress(done, total)
-        if budget is not None and time.monotonic() - started >= budget:
+            progress(done + sum(portion.num_rows for portion in portions), total)
+        if is_over:
             break
-    return done
+    _commit(table, portions)
+    return int(done + sum(portion.num_rows for portion in portions))
+
+
+def _commit(table: Any, portions: list[pa.Table]) -> None:
+    """Write vectors; a row whose text another process changed since keeps waiting, for they are not its own."""
+    data = pa.concat_tables(portions) if portions else None
+    if data is None or not data.num_rows:
+        return
+    retry(
+        lambda: (
+            table.merge_insert("id")
+            .when_matched_update_all(where="target.text_hash = source.text_hash")
+            .execute(data)
+        )
+    )
 
 
 def _hashes_with_vectors(table: Any, wanted: "pl.Series") -> set[str]:
     """Which of these passages another row has a vector for already."""
-    found = table.search().where("vector IS NOT NULL").select(["text_hash"]).limit(None).to_arrow()
+    found = table.search().where("NOT waiting").select(["text_hash"]).limit(None).to_arrow()
     return set(found["text_hash"].to_pylist()) & set(wanted.to_list()) if found.num_rows else set()
 
 
-def _embed_rows(table: Any, embedder: "Embedder", rows: "pl.DataFrame", shared: set[str]) -> int:
-    """Vectors for rows (id, text_hash), written in one commit."""
+def _embed_rows(table: Any, embedder: "Embedder", rows: "pl.DataFrame", shared: set[str]) -> pa.Table:
+    """Vectors for rows (id, text_hash), ready to be written."""
     import numpy as np
     import polars as pl
 
@@ -81,25 +101,16 @@ def _embed_rows(table: Any, embedder: "Embedder", rows: "pl.DataFrame", shared: 
         # Read by id: a row that was reworded meanwhile answers with its new passage, under its new hash.
         known.update(zip(texts, embedder.embed([text or "" for text in texts.values()]), strict=True))
     rows = rows.filter(pl.col("text_hash").is_in(list(known)))
-    if not rows.height:
-        return 0
-    matrix = np.stack([np.asarray(known[text_hash], np.float32) for text_hash in rows["text_hash"]])
-    data = pa.table(
+    matrix = np.array([known[text_hash] for text_hash in rows["text_hash"]], np.float32)
+    dimension = embedder.identity.dimension
+    return pa.table(
         {
             "id": rows["id"].to_arrow().cast(pa.string()),
             "text_hash": rows["text_hash"].to_arrow().cast(pa.string()),
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1]),
+            "waiting": pa.array([False] * rows.height, pa.bool_()),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel(), pa.float32()), dimension),
         }
     )
-    # A row whose text another process changed since keeps waiting: these vectors are not its own.
-    retry(
-        lambda: (
-            table.merge_insert("id")
-            .when_matched_update_all(where="target.text_hash = source.text_hash")
-            .execute(data)
-        )
-    )
-    return int(data.num_rows)
 
 
 def _read(table: Any, key: str, values: list[str], column: str) -> dict[str, Any]:

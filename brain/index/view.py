@@ -1,6 +1,7 @@
 """Reading one fixed version of the index table, so that what several queries find fits together."""
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from brain.index.pointer import Pointer
 
 # What a result shows, and what re-ranking needs.
-SHOWN = (
-    "id", "doc_id", "kind", "title", "url", "text", "search_text", "origin", "last_us", "visit_count", "vector"
-)  # fmt: skip
+SHOWN = ("doc_id", "kind", "title", "url", "text", "origin", "last_us", "visit_count", "vector")
 # Share of partitions that a nearest-neighbour query visits; see bench/search_speed.py for the recall.
-_PROBED = 0.10
+_PROBED = 0.075
 _PROBED_AT_LEAST = 24
 
 
@@ -49,9 +48,10 @@ class View:
             )
             if self.pointer.ann_rows:
                 lists = partitions(self.pointer.ann_rows)
-                # Up to all partitions where a filter leaves too few rows in the nearest ones.
-                found = found.minimum_nprobes(max(_PROBED_AT_LEAST, math.ceil(lists * _PROBED)))
-                found = found.maximum_nprobes(lists)
+                probes = min(lists, max(_PROBED_AT_LEAST, math.ceil(lists * _PROBED)))
+                found = found.nprobes(probes)
+                if where is not None:  # up to all, should the filter leave too few rows in the nearest ones
+                    found = found.maximum_nprobes(lists)
             if where is not None:
                 found = found.where(where, prefilter=True)
             return found.limit(limit).to_arrow()
@@ -68,6 +68,13 @@ class View:
         with guarded():
             found = self._table.search().where(col("doc_id") == lit(doc_id)).select([*columns, "chunk_no"])
             return found.limit(10_000).to_arrow().sort_by("chunk_no")
+
+    @cached_property
+    def waiting(self) -> int:
+        """How many documents wait for vectors."""
+        with guarded():
+            found = self._table.search().where("waiting").select(["doc_id"]).limit(None).to_arrow()
+            return len(set(found["doc_id"].to_pylist()))
 
     def count(self, where: "Expr") -> int:
         """How many rows a filter leaves."""
