@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 ROWS = 10_000
+_FIRST_DAY, _LAST_DAY = (
+    -719_162,
+    2_932_896,
+)  # 0001-01-01 and 9999-12-31 in days since 1970: what Python can name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ def query(ws: Workspace, sql: str, max_rows: int = ROWS, seconds: float = SECOND
 
 def _run(con: duckdb.DuckDBPyConnection, sql: str, max_rows: int) -> QueryResult:
     import polars as pl
+    import polars.selectors as cs
     import pyarrow as pa
 
     reader = plain(con.sql(sql)).to_arrow_reader(2_048)
@@ -71,11 +76,11 @@ def _run(con: duckdb.DuckDBPyConnection, sql: str, max_rows: int) -> QueryResult
             break
     table = pa.Table.from_batches(batches, schema=reader.schema)
     frame = pl.DataFrame(pl.from_arrow(table.slice(0, max_rows)))
-    for name, kind in frame.schema.items():
-        if kind.is_temporal() and kind in (pl.Date, pl.Datetime):
-            years = frame[name].dt.year()
-            if not years.is_between(1, 9999).all():
-                raise QueryRefused(f"{name} holds a time outside the years 1 to 9999; cast it to VARCHAR")
+    for column in frame.select(cs.date() | cs.datetime()):
+        per_day = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+        days = column.to_physical() // per_day.get(getattr(column.dtype, "time_unit", ""), 1)
+        if not days.is_between(_FIRST_DAY, _LAST_DAY).all():
+            raise QueryRefused(f"{column.name} holds a time outside the years 1 to 9999; cast it to VARCHAR")
     return QueryResult(frame, rows > max_rows)
 
 
