@@ -200,7 +200,7 @@ _TYPES: dict[str, type] = {
 def _read_config(path: Path) -> dict:  # type: ignore[type-arg]
     try:
         text = path.read_text("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a home under a file is told of when it is used
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error

@@ -40,7 +40,6 @@ def drain(ws: Workspace) -> DrainReport:
     box = inbox(ws)
     if not box.waiting():
         return DrainReport()
-    ws.lake.ensure()
     report = box.drain(appliers(ws))
     if report.applied:
         coverage.refresh(ws)
@@ -53,7 +52,12 @@ def inbox(ws: Workspace) -> Inbox:
 
 
 def appliers(ws: Workspace) -> dict[str, Applier]:
-    """What each event kind does."""
+    """What each event kind does; creates the lake where there is none.
+
+    Raises LakeError, and UsageError for a deny list that cannot be meant.
+    """
+    ws.lake.ensure()
+    _ = ws.key, ws.policy  # they read the lake and files, which cannot wait until the lease is held
     return {
         "visit": lambda con, event: _visit(ws, con, event),
         "note": lambda con, event: _note(ws, con, event),
