@@ -17,6 +17,9 @@ _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)
 _SCHEME = re.compile(r"^https?://(?:www\.)?|^www\.", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
+# Scripts written without blanks between words: a segmenter's words there are guesses, so runs are looked for as
+# they stand. Kana, Han, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff々ー]+")
 _LONGEST_QUERY = 2_000
 
 
@@ -32,6 +35,19 @@ class Query:
     def is_id(self) -> bool:
         """Whether the whole query is one id, version or URL."""
         return len(self.ids) == 1 and len(self.text.split()) == 1
+
+    @property
+    def unspaced(self) -> tuple[str, ...]:
+        """Runs of two and more characters of scripts without blanks, at most four."""
+        runs = [run for run in _UNSPACED.findall(self.text) if len(run) > 1]
+        return tuple(dict.fromkeys(runs))[:4]
+
+    @property
+    def is_latin(self) -> bool:
+        """Whether at least half of the letters are Latin ones."""
+        letters = [character for character in self.text if character.isalpha()]
+        latin = sum(unicodedata.name(character, "").startswith("LATIN") for character in letters)
+        return 2 * latin >= len(letters)
 
 
 def parse(text: str) -> Query:

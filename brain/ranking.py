@@ -51,6 +51,8 @@ def rank(
     window = (stop // RERANKED + 1) * RERANKED
     by_words = vector is None or (mode == "hybrid" and bool(query.keywords))
     keyword, nearest = _legs(view, query, vector, where, depth, by_words)
+    if by_words and query.unspaced:
+        keyword = _with_contained(view, query, where, depth, keyword)
     terms = list(dict.fromkeys(view.terms(query.keywords))) if by_words else []
     candidates = _candidates(view, keyword, nearest)[:window]
     rows = _rows(view, candidates)
@@ -86,6 +88,39 @@ def _legs(
     words = _threads().submit(view.keyword, _full_text(query), where, depth)
     nearest = view.nearest(vector, where, depth)
     return words.result(), nearest
+
+
+def _with_contained(
+    view: "View", query: Query, where: "Expr | None", depth: int, keyword: "pa.Table | None"
+) -> "pa.Table":
+    """The keyword leg with rows that hold the query's unspaced runs; a run scores as one term of its rarity."""
+    import math
+
+    import pyarrow as pa
+
+    scores: dict[int, float] = {}
+    documents: dict[int, str] = {}
+    if keyword is not None:
+        ids = keyword["_rowid"].to_pylist()
+        scores = dict(zip(ids, keyword["_score"].to_pylist(), strict=True))
+        documents = dict(zip(ids, keyword["doc_id"].to_pylist(), strict=True))
+    held: dict[int, float] = {}
+    for run in query.unspaced:
+        found = view.containing(run, where, 10 * depth)
+        rarity = math.log((view.rows + 1.0) / (found.num_rows + 0.5))
+        for row, document in zip(found["_rowid"].to_pylist(), found["doc_id"].to_pylist(), strict=True):
+            held[row] = held.get(row, 0.0) + max(rarity, 0.1)
+            documents[row] = document
+    for row, score in held.items():
+        scores[row] = max(scores.get(row, 0.0), score)
+    best = sorted(scores, key=lambda row: -scores[row])[:depth]
+    return pa.table(
+        {
+            "_rowid": pa.array(best, pa.uint64()),
+            "doc_id": pa.array([documents[row] for row in best], pa.string()),
+            "_score": pa.array([scores[row] for row in best], pa.float32()),
+        }
+    )
 
 
 @cache
@@ -228,7 +263,8 @@ def _order(
         cosine = np.full(len(rows), np.nan)
     else:
         vectors = np.stack([row["vector"] for row in rows])
-        cosine = (vectors @ vector).astype(float)
+        trust = _trust(view, query)
+        cosine = (vectors @ vector).astype(float) * trust
         known = ~np.isnan(cosine)
         # A row still without a vector counts as near as the median of what its words compete with.
         near = cosine[known & (bm25 > 0)] if (known & (bm25 > 0)).any() else cosine[known]
@@ -236,13 +272,26 @@ def _order(
         own = words + meaning + bonus
         # A row that has most of the words is never hidden for what the model thinks of it.
         keep = (own >= fusion.FLOOR) | ((coverage >= fusion.KEPT_COVERAGE) & (bm25 > 0)) | (verbatim > 0)
+        if not query.text:  # neighbours of an item: the nearest there are
+            keep = known
         by_words = fusion.keyword_relevance(bm25, coverage, view.rows)
-        relevance = np.maximum(fusion.hybrid_relevance(own), fusion.WORDS_SAY * by_words)
+        relevance = np.maximum(fusion.hybrid_relevance(own), by_words * (fusion.WORDS_SAY if trust == 1.0 else 1.0))
         scores = own + fusion.feedback(own, vectors, RERANKED)
     blocks = np.arange(len(rows)) // RERANKED
     order = [at for at in np.lexsort((-scores, blocks)).tolist() if keep[at]]
     relevance[order] = fusion.falling(relevance[order])
     return order, relevance.tolist(), (cosine >= fusion.SEMANTIC_FLOOR).tolist()
+
+
+def _trust(view: "View", query: Query) -> float:
+    """How much of the cosine counts: to an English model all texts of another script look alike.
+
+    So much less that meaning alone, even at cosine 1, stays below the floor, and can only order what words found.
+    """
+    from brain.embedding.installed import IDENTITY
+
+    english_only = view.pointer.model is not None and view.pointer.model.id == IDENTITY.id
+    return 0.25 if english_only and query.text and not query.is_latin else 1.0
 
 
 def _hit(row: dict[str, Any], relevance: float, by_words: bool, by_meaning: bool, terms: list[str]) -> Hit:

@@ -37,6 +37,15 @@ class View:
                 found = found.where(where, prefilter=True)
             return found.limit(limit).to_arrow()
 
+    def containing(self, text: str, where: "Expr | None", limit: int) -> pa.Table:
+        """Columns _rowid, doc_id: rows whose searchable text holds `text` letter for letter."""
+        from lancedb.expr import col, lit
+
+        holds = col("search_text").contains(lit(text))
+        with guarded():
+            found = self._table.search().where(holds if where is None else holds.and_(where))
+            return found.with_row_id(True).select(["doc_id"]).limit(limit).to_arrow()
+
     def nearest(self, vector: "NDArray[np.float32]", where: "Expr | None", limit: int) -> pa.Table:
         """Columns _rowid, doc_id, _distance (1 - cosine): the rows nearest to a unit vector."""
         with guarded():

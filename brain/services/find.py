@@ -41,7 +41,8 @@ def search(
     Without a model the answer is by words; without the index by plain text matching in the lake; `coverage.degraded`
     says so. Raises UsageError for an empty query or an argument out of its range.
     """
-    from brain.search import Filters, search_index
+    from brain.search import Filters
+    from brain.search import search as search_index
 
     _check(query, kinds, sources, limit, mode)
     interval = intervals.resolve(ws.settings, since, until)
@@ -69,7 +70,9 @@ def search(
         hits, following = search_lake(ws, query, filters, limit, cursor)
         degraded = [f"plain text matching only: {error}"]
         return SearchResult(hits, following, cover(ws, interval, degraded))
-    return SearchResult(answer.hits, answer.cursor, cover(ws, interval, degraded + answer.degraded))
+    # Why there is no model is said once, and by whoever knows it.
+    degraded += [note for note in answer.degraded if not (reason and note.startswith("keyword only"))]
+    return SearchResult(answer.hits, answer.cursor, cover(ws, interval, degraded))
 
 
 def related(ws: Workspace, item_id: str, limit: int = 10) -> SearchResult:
@@ -77,7 +80,7 @@ def related(ws: Workspace, item_id: str, limit: int = 10) -> SearchResult:
 
     Raises UsageError for an unknown id, IndexUnavailable or ModelUnavailable when neighbours cannot be told.
     """
-    from brain.search import related_documents
+    from brain.search import related as related_documents
 
     _check("x", (), (), limit, "semantic")
     unbounded = intervals.resolve(ws.settings)
@@ -96,8 +99,8 @@ def _check(query: str, kinds: tuple[str, ...], sources: tuple[str, ...], limit: 
     for name, given, known in (("kind", kinds, KINDS), ("source", sources, SOURCES)):
         if wrong := set(given) - set(known):
             raise UsageError(f"unknown {name} {', '.join(sorted(wrong))}; known: {', '.join(known)}")
-    if not 1 <= limit <= 1000:
-        raise UsageError("the limit must be from 1 to 1000")
+    if not 1 <= limit <= 100:
+        raise UsageError("the limit must be from 1 to 100")
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}; choose {', '.join(MODES)}")
 
