@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import namedtuple
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from histories import Visit, chromium
 
-from brain import migrations
+from brain import config, migrations
 from brain.services.doctor import Check, diagnose
 from brain.services.drain_inbox import drain, inbox
 from brain.services.import_files import import_files
@@ -21,14 +22,21 @@ from brain.services.index_documents import index_documents
 from brain.workspace import Workspace
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """One page, imported and indexed as far as there is a model; to be copied."""
+    folder = tmp_path_factory.mktemp("doctor")
+    ws = Workspace(config.load(folder / "home"))
+    path = chromium(folder / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])
+    import_files(ws, [path])
+    index_documents(ws)
+    return ws
+
+
 @pytest.fixture
-def lake(workspace: Workspace, tmp_path: Path) -> Workspace:
-    """One page, imported and indexed as far as there is a model."""
-    import_files(
-        workspace,
-        [chromium(tmp_path / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])],
-    )
-    index_documents(workspace)
+def lake(made: Workspace, workspace: Workspace) -> Workspace:
+    """A copy of that lake, to be harmed."""
+    shutil.copytree(made.home.root, workspace.home.root)
     return workspace
 
 
@@ -158,8 +166,8 @@ def test_rows_that_do_not_fit_together_are_counted(lake: Workspace, sql: str, sa
     assert check.fix
 
 
-def test_an_import_cut_short_is_found_and_mended_by_importing_again(lake: Workspace, tmp_path: Path) -> None:
-    path = str(tmp_path / "History")
+def test_an_import_cut_short_is_found_and_mended_by_importing_again(lake: Workspace, made: Workspace) -> None:
+    path = str(made.home.root.parent / "History")
     execute(lake, "UPDATE store.imports SET status = 'running', finished_at = NULL, pid = ?", [gone_pid()])
     check = look(lake, "imports")
     assert (check.ok, check.fix) == (False, f'brain import "{path}"')
