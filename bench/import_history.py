@@ -44,17 +44,21 @@ def bare_copy(history: Path, folder: Path) -> None:
 
 
 def ours(history: Path, folder: Path) -> None:
-    from brain.services.import_files import import_files
+    from brain.services.import_files import ImportOptions, import_files
     from brain.workspace import open_workspace
 
-    report = import_files(open_workspace(folder), [history])
+    same_source = ImportOptions(browser="chrome", profile="Default")  # wherever the copy lies
+    report = import_files(open_workspace(folder), [history], same_source)
     assert report.imports[0].status in {"imported", "unchanged"}, report.imports[0]
 
 
 PEER = """
-import sys
+import json, resource, sys, time
 from browserexport.merge import read_and_merge
-print(sum(1 for _ in read_and_merge([sys.argv[1]])))"""
+started = time.perf_counter()
+assert sum(1 for _ in read_and_merge([sys.argv[1]]))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"seconds": time.perf_counter() - started, "mb": peak}))"""
 
 
 def child(what: str, history: Path, folder: Path) -> None:
@@ -78,11 +82,9 @@ def run(what: str, history: Path, folder: Path) -> dict[str, float]:
 
 
 def run_peer(python: str, history: Path) -> dict[str, float]:
-    started = time.perf_counter()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    subprocess.run([python, "-c", PEER, str(history)], check=True, capture_output=True)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return {"seconds": time.perf_counter() - started, "mb": max(peak, before) / 1024}
+    done = subprocess.run([python, "-c", PEER, str(history)], check=True, capture_output=True, text=True)
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def newer(history: Path, target: Path, share: float = 0.01) -> None:

@@ -87,6 +87,35 @@ def _update_urls(con: Connection, known: pl.DataFrame, import_id: int | None, ch
     return updated
 
 
+# Where a visit as read (p) says more than the lake's row of it (v).
+_SAYS_MORE = """
+    greatest(p.duration_us, v.duration_us) IS DISTINCT FROM v.duration_us
+    OR greatest(p.foreground_us, v.foreground_us) IS DISTINCT FROM v.foreground_us
+    OR (v.from_key IS NULL AND p.from_key IS NOT NULL)
+    OR (v.opener_key IS NULL AND p.opener_key IS NOT NULL)
+    OR (p.title IS NOT NULL AND p.title IS DISTINCT FROM v.title)"""
+
+
+def unsettled_visits(con: Connection, visits: pl.DataFrame, source_id: int) -> pl.DataFrame:
+    """Which of these visits a merge would do anything with: visit_key, is_new. Reads only.
+
+    A newer copy of a known file is mostly settled, so that merging it takes few and short leases.
+    """
+    columns = visits.select("visit_key", "duration_us", "foreground_us", "from_key", "opener_key", "title")
+    con.register("part", columns.to_arrow())
+    found = frame(
+        con,
+        f"""
+        WITH seen AS (SELECT visit_key FROM store.observations WHERE source_id = $1)
+        SELECT p.visit_key, v.visit_key IS NULL AS is_new
+        FROM part p LEFT JOIN store.visits v USING (visit_key) LEFT JOIN seen ON seen.visit_key = p.visit_key
+        WHERE v.visit_key IS NULL OR seen.visit_key IS NULL OR {_SAYS_MORE}""",
+        [source_id],
+    )
+    con.unregister("part")
+    return found
+
+
 def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_id: int | None) -> Merged:
     """Insert visits the lake lacks and observations this source had not made; fill in what known ones lacked.
 
@@ -109,18 +138,12 @@ def merge_visits(con: Connection, visits: pl.DataFrame, source_id: int, import_i
     if new < visits.height:
         updated = _number(
             con.execute(
-                """
-                UPDATE store.visits SET duration_us = greatest(p.duration_us, visits.duration_us),
-                    foreground_us = greatest(p.foreground_us, visits.foreground_us),
-                    from_key = coalesce(visits.from_key, p.from_key),
-                    opener_key = coalesce(visits.opener_key, p.opener_key),
-                    title = coalesce(p.title, visits.title), change_id = ?
-                FROM part p WHERE p.visit_key = visits.visit_key AND (
-                    greatest(p.duration_us, visits.duration_us) IS DISTINCT FROM visits.duration_us
-                    OR greatest(p.foreground_us, visits.foreground_us) IS DISTINCT FROM visits.foreground_us
-                    OR (visits.from_key IS NULL AND p.from_key IS NOT NULL)
-                    OR (visits.opener_key IS NULL AND p.opener_key IS NOT NULL)
-                    OR (p.title IS NOT NULL AND p.title IS DISTINCT FROM visits.title))""",
+                f"""
+                UPDATE store.visits v SET duration_us = greatest(p.duration_us, v.duration_us),
+                    foreground_us = greatest(p.foreground_us, v.foreground_us),
+                    from_key = coalesce(v.from_key, p.from_key), opener_key = coalesce(v.opener_key, p.opener_key),
+                    title = coalesce(p.title, v.title), change_id = ?
+                FROM part p WHERE p.visit_key = v.visit_key AND ({_SAYS_MORE})""",
                 [change],
             )
         )

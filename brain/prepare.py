@@ -5,6 +5,7 @@ merge; nothing that a deny list names, and no secret in a URL or title, leaves i
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +24,17 @@ class KeyMap:
     def __init__(self) -> None:
         self._ids = np.empty(0, np.int64)
         self._keys = np.empty(0, np.uint64)
+        self._places: npt.NDArray[np.int32] | None = (
+            None  # of each id, counted from the first; made when asked
+        )
 
     def add(self, ids: npt.NDArray[np.int64], keys: Ids) -> None:
         """Take more pairs. Files hand out ids in order, so appending is the common case."""
-        in_order = bool(np.all(ids[1:] > ids[:-1])) and (
-            not len(self._ids) or not len(ids) or ids[0] > self._ids[-1]
-        )
+        joined = not len(self._ids) or not len(ids) or ids[0] > self._ids[-1]
+        in_order = joined and bool(np.all(ids[1:] > ids[:-1]))
         self._ids = np.concatenate([self._ids, ids])
         self._keys = np.concatenate([self._keys, keys])
+        self._places = None
         if not in_order:
             order = np.argsort(self._ids, kind="stable")
             self._ids, self._keys = self._ids[order], self._keys[order]
@@ -39,13 +43,20 @@ class KeyMap:
         """The keys of `ids`, and which of them are known; an unknown one's key is 0."""
         if not len(self._ids):
             return np.zeros(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
-        first, last = self._ids[0], self._ids[-1]
-        if last - first == len(self._ids) - 1:  # no gap: the place follows from the id
-            at = np.clip(ids - first, 0, len(self._ids) - 1)
-        else:
-            at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        at = self._look_up(ids)
         known = self._ids[at] == ids
         return np.where(known, self._keys[at], np.uint64(0)), known
+
+    def _look_up(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+        """Where each id would stand."""
+        first, last = int(self._ids[0]), int(self._ids[-1])
+        span = last - first + 1
+        if span > 4 * len(self._ids):  # too thin for a table
+            return np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        if self._places is None:
+            self._places = np.zeros(span, np.int32)
+            self._places[self._ids - first] = np.arange(len(self._ids), dtype=np.int32)
+        return self._places[np.clip(ids, first, last) - first]
 
 
 class Preparer:

@@ -1,10 +1,7 @@
 """One file's way into the lake: begin, read and merge batch by batch, finish. See `import_files`."""
 
-import queue
-import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,11 +11,12 @@ from brain import merge, scrub, urls
 from brain.importers import Importer
 from brain.intervals import iso
 from brain.leases import Pace
-from brain.models import Batch, Rejected
+from brain.models import Rejected
 from brain.prepare import Preparer
 from brain.services import import_log
+from brain.services._import_stage import Stage, Staged, ahead
 from brain.snapshot import Snapshot
-from brain.sql import frame, transaction
+from brain.sql import transaction
 from brain.workspace import Workspace
 
 Progress = Callable[[str, int, int | None], None]
@@ -97,74 +95,67 @@ class ImportRun:
                 self._where,
             )
             totals.import_id = str(import_id)
+        raw = self._ws.home.raw / f"{int(totals.import_id):08d}" if totals.import_id else None
+        stage = Stage(self._ws.lake, self._preparer, source, since_us, raw)
         try:
-            for item in _ahead(self._reader.read(self._taken.path)):
+            for item in ahead(stage.run(self._reader.read(self._taken.path))):
                 if isinstance(item, Rejected):
                     totals.rejected += 1
                     if len(self._rejects) < REJECTS_KEPT:
                         self._rejects.append(item)
-                elif item.record == "urls":
-                    self._take_urls(item, totals, dry_run)
                 else:
-                    self._take_visits(item, totals, source, since_us, dry_run)
+                    self._take(item, totals, source)
                     progress(f"importing {self._original.name}", totals.seen, None)
         except Exception as error:
             if totals.import_id:
                 import_log.abort(self._ws, int(totals.import_id), error)
             raise
-        self._close(totals, dry_run)
+        self._close(totals, dry_run, stage)
         if totals.import_id:
             import_log.finish(self._ws, totals, self._rejects, time.monotonic() - started)
         return totals
 
-    def _take_urls(self, batch: Batch, totals: RunTotals, dry_run: bool) -> None:
-        fresh, known = self._preparer.urls(batch.rows, self._known_urls)
-        totals.add("urls", batch.rows.num_rows)
-        totals.add("new_urls", fresh.height)
-        if dry_run or not (fresh.height or known.height):
-            return
-        self._keep_raw("urls", fresh, totals)
-        import_id = int(totals.import_id or 0)
+    def _take(self, item: Staged, totals: RunTotals, source: int) -> None:
+        """Merge one batch in leases of a bounded length; on a dry run only count it."""
+        if item.record == "urls":
+            totals.add("urls", item.seen)
+            totals.add("new_urls", item.fresh.height)
+        else:
+            totals.seen += item.seen
+            totals.visible += item.visible
+        if totals.import_id is None:
+            totals.new += item.fresh.height if item.record == "visits" else 0
+        elif item.record == "urls":
+            self._merge_urls(item, totals, int(totals.import_id))
+        else:
+            for rows in (item.fresh, item.rest):
+                self._merge_visits(rows, totals, source, int(totals.import_id))
+
+    def _merge_urls(self, item: Staged, totals: RunTotals, import_id: int) -> None:
         start = 0
-        while start < max(fresh.height, known.height):
+        while start < max(item.fresh.height, item.rest.height):
             count = self._pace.rows
+            fresh, known = item.fresh.slice(start, count), item.rest.slice(start, count)
             with self._ws.lake.write(what=self._what, bulk=True) as con, transaction(con):
                 began = time.monotonic()
-                merged = merge.merge_urls(
-                    con, fresh.slice(start, count), known.slice(start, count), import_id
-                )
+                merged = merge.merge_urls(con, fresh, known, import_id)
             self._pace.took(count, time.monotonic() - began)
             start += count
             totals.add("retitled_urls", merged.updated)
 
-    def _take_visits(
-        self, batch: Batch, totals: RunTotals, source: int, since_us: int | None, dry_run: bool
-    ) -> None:
-        read = batch.rows
-        if since_us is not None:
-            import pyarrow.compute as pc
-
-            read = read.filter(pc.greater_equal(read["visited_us"], since_us))
-        rows = self._preparer.visits(read)
-        totals.seen += read.num_rows
-        totals.visible += int(rows["is_visible"].sum())
-        new = rows.filter(~self._known_visits(rows["visit_key"]))
-        if dry_run:
-            totals.new += new.height
-            return
-        self._keep_raw("visits", new, totals)
+    def _merge_visits(self, rows: pl.DataFrame, totals: RunTotals, source: int, import_id: int) -> None:
         start = 0
         while start < rows.height:
             part = rows.slice(start, self._pace.rows)
             with self._ws.lake.write(what=self._what, bulk=True) as con, transaction(con):
                 began = time.monotonic()
-                merged = merge.merge_visits(con, part, source, int(totals.import_id or 0))
+                merged = merge.merge_visits(con, part, source, import_id)
             self._pace.took(part.height, time.monotonic() - began)
             start += part.height
             totals.new += merged.new
             totals.updated += merged.updated
 
-    def _close(self, totals: RunTotals, dry_run: bool) -> None:
+    def _close(self, totals: RunTotals, dry_run: bool, stage: Stage) -> None:
         totals.add("denied_urls", self._preparer.denied_urls)
         totals.add("denied_visits", self._preparer.denied_visits)
         if self._preparer.orphan_visits:
@@ -174,7 +165,7 @@ class ImportRun:
             )
         links = self._preparer.late_links()
         if not dry_run and links.height:
-            self._keep_raw("links", links, totals)
+            stage.keep_raw("links", links)
             with self._ws.lake.write(what="link visits") as con:
                 merge.merge_links(con, links)
         if not dry_run:
@@ -206,71 +197,3 @@ class ImportRun:
         if found.height:
             with lake.write(what="link duplicates") as con:
                 totals.add("duplicates", merge.mark_duplicates(con, found))
-
-    def _known_urls(self, url_ids: pl.Series) -> pl.Series:
-        return self._known("store.urls", "url_id", url_ids)
-
-    def _known_visits(self, keys: pl.Series) -> pl.Series:
-        return self._known("store.visits", "visit_key", keys)
-
-    def _known(self, table: str, column: str, keys: pl.Series) -> pl.Series:
-        """Which keys the lake has, as a mask."""
-        with self._ws.lake.read(what="import check") as con:
-            con.register("asked", keys.to_frame(column).to_arrow())
-            found = frame(con, f"SELECT {column} FROM asked SEMI JOIN {table} USING ({column})")
-        return (
-            keys.is_in(found[column].implode()) if found.height else pl.repeat(False, len(keys), eager=True)
-        )
-
-    def _keep_raw(self, record: str, rows: pl.DataFrame, totals: RunTotals) -> None:
-        """Write the rows that are about to be merged to raw/: with them the lake can be rebuilt.
-
-        Before the merge, so that no crash leaves a merged row out; one written twice merges to one.
-        """
-        if not rows.height:
-            return
-        folder = self._ws.home.raw / f"{int(totals.import_id or 0):08d}"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number = len(list(folder.glob(f"{record}-*.parquet"))) + 1
-        path = folder / f"{record}-{number:05d}.parquet"
-        rows.write_parquet(path.with_suffix(".draft"), compression="zstd", compression_level=1)
-        path.with_suffix(".draft").chmod(0o600)
-        path.with_suffix(".draft").replace(path)
-
-
-def _ahead(items: Generator[Batch | Rejected], depth: int = 2) -> Iterator[Batch | Rejected]:
-    """The same items, read in a thread a little ahead: reading SQLite and merging then overlap."""
-    waiting: queue.Queue[object] = queue.Queue(depth)
-    stop = threading.Event()
-    end = object()
-
-    def put(item: object) -> bool:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        try:
-            with closing(items):  # here, since a database must be closed by the thread that opened it
-                for item in items:
-                    if not put(item):
-                        return
-            put(end)
-        except BaseException as error:  # handed over: raised again in the reader of the queue
-            put(error)
-
-    thread = threading.Thread(target=work, name="importer", daemon=True)
-    thread.start()
-    try:
-        while (item := waiting.get()) is not end:
-            if isinstance(item, BaseException):
-                raise item
-            assert isinstance(item, Batch | Rejected)
-            yield item
-    finally:
-        stop.set()
-        thread.join()
