@@ -19,7 +19,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 # Scripts written without blanks between words: a segmenter's words there are guesses, so runs are looked for as
 # they stand. Kana, Han, Thai, Lao, Myanmar, Khmer.
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff々ー]+")
+_UNSPACED = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff々ー]+"
+)
 _LONGEST_QUERY = 2_000
 
 

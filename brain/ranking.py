@@ -275,7 +275,9 @@ def _order(
         if not query.text:  # neighbours of an item: the nearest there are
             keep = known
         by_words = fusion.keyword_relevance(bm25, coverage, view.rows)
-        relevance = np.maximum(fusion.hybrid_relevance(own), by_words * (fusion.WORDS_SAY if trust == 1.0 else 1.0))
+        relevance = np.maximum(
+            fusion.hybrid_relevance(own), by_words * (fusion.WORDS_SAY if trust == 1.0 else 1.0)
+        )
         scores = own + fusion.feedback(own, vectors, RERANKED)
     blocks = np.arange(len(rows)) // RERANKED
     order = [at for at in np.lexsort((-scores, blocks)).tolist() if keep[at]]

@@ -55,7 +55,9 @@ class Workspace:
         from brain.urls import load_or_create_key
 
         if not (self.home.keys / "lake.key").exists() and self.lake.exists and self._holds_urls():
-            raise LakeError(f"{self.home.keys / 'lake.key'} is missing; put it back from a backup of this home")
+            raise LakeError(
+                f"{self.home.keys / 'lake.key'} is missing; put it back from a backup of this home"
+            )
         return load_or_create_key(self.home.ensure())
 
     def _holds_urls(self) -> bool:

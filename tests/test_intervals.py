@@ -55,12 +55,17 @@ def test_an_instant_keeps_its_zone_and_a_bare_one_is_local() -> None:
 
 def test_since_takes_the_start_and_until_the_end_of_a_period() -> None:
     interval = resolve(VIENNA, "2026-11-01", "2026-11-30")
-    assert interval.as_dict() == {"since": "2026-10-31T23:00:00.000000Z", "until": "2026-11-30T23:00:00.000000Z"}
+    assert interval.as_dict() == {
+        "since": "2026-10-31T23:00:00.000000Z",
+        "until": "2026-11-30T23:00:00.000000Z",
+    }
     assert interval.zone == "Europe/Vienna"
     assert resolve(VIENNA).as_dict() == {"since": None, "until": None}
 
 
-@pytest.mark.parametrize("phrase", ["", "soon", "2026-13-01", "2026-W60", "99999999d", "999999w", "0000", "tomorrow'; --"])
+@pytest.mark.parametrize(
+    "phrase", ["", "soon", "2026-13-01", "2026-W60", "99999999d", "999999w", "0000", "tomorrow'; --"]
+)
 def test_what_is_no_time_is_refused_in_one_line(phrase: str) -> None:
     with pytest.raises(UsageError) as refusal:
         period(phrase, VIENNA)

@@ -1,7 +1,8 @@
 """The sources Brainlake can import, one module each, in the order in which they are asked.
 
-A module has `NAME` (one of :data:`brain.models.SOURCES`), `VERSION`, `detect(path)`, which looks at the content and never at
-the name, and `read(path)`, which yields batches and rejects. `path` is a private copy that may be written to.
+A module has `NAME` (one of :data:`brain.models.SOURCES`), `VERSION`, `detect(path)`, which looks at the content
+and never at the name, and `read(path)`, which yields batches and rejects. `path` is a private copy that may be
+written to.
 """
 
 import re

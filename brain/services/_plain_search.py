@@ -68,7 +68,10 @@ def _conditions(filters: "Filters", values: dict[str, Any]) -> str:
         parts.append("domain = $domain")
     if filters.since_us is not None or filters.until_us is not None:
         values |= {"since": filters.since_us, "until": filters.until_us}
-        inside = "coalesce({0} >= make_timestamptz($since::BIGINT), true) AND coalesce({0} < make_timestamptz($until::BIGINT), true)"
+        inside = (
+            "coalesce({0} >= make_timestamptz($since::BIGINT), true) "
+            "AND coalesce({0} < make_timestamptz($until::BIGINT), true)"
+        )
         parts.append(
             f"""(({inside.format("last_at")}) OR ({inside.format("first_at")}) OR EXISTS (
                 SELECT 1 FROM store.visits v JOIN store.urls u USING (url_id)
