@@ -1,21 +1,20 @@
 """Plain text matching in the lake: what search falls back to while there is no index."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brain.errors import UsageError
+from brain.intervals import iso
 from brain.models import Hit
+from brain.search import Filters
 from brain.workspace import Workspace
-
-if TYPE_CHECKING:
-    from brain.search import Filters
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _SNIPPET = 240
 
 
 def search_lake(
-    ws: Workspace, query: str, filters: "Filters", limit: int, cursor: str | None
+    ws: Workspace, query: str, filters: Filters, limit: int, cursor: str | None
 ) -> tuple[list[Hit], str | None]:
     """Documents that hold most of the query's words, accents and case folded, the newest first among equals.
 
@@ -40,10 +39,22 @@ def search_lake(
         )
         names = [column[0] for column in cursor_.description or ()]
         rows = [dict(zip(names, row, strict=True)) for row in cursor_.fetchall()]
-    from brain.services.find import as_hit
+    return [_hit(row) for row in rows[:limit]], f"plain:{offset + limit}" if len(rows) > limit else None
 
-    hits = [as_hit(row, row["share"], row["text"] or row["title"] or "") for row in rows[:limit]]
-    return hits, f"plain:{offset + limit}" if len(rows) > limit else None
+
+def _hit(row: dict[str, Any]) -> Hit:
+    return Hit(
+        id=row["doc_id"],
+        kind=row["kind"],
+        title=row["title"],
+        url=row["url"],
+        snippet=row["text"] or row["title"] or "",
+        relevance=round(row["share"], 4),
+        match="keyword",
+        last_visited=iso(row["last_us"]),
+        visit_count=row["visit_count"],
+        origin=row["origin"],
+    )
 
 
 def _offset(cursor: str | None) -> int:
@@ -55,7 +66,7 @@ def _offset(cursor: str | None) -> int:
     return int(number)
 
 
-def _conditions(filters: "Filters", values: dict[str, Any]) -> str:
+def _conditions(filters: Filters, values: dict[str, Any]) -> str:
     parts = []
     if filters.kinds:
         values["kinds"] = list(filters.kinds)

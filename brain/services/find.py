@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from brain import intervals
+from brain import search as retrieval
 from brain.errors import IndexUnavailable, UsageError
-from brain.intervals import Interval, iso
+from brain.intervals import Interval
 from brain.models import KINDS, SOURCES, Hit
+from brain.services._plain_search import search_lake
 from brain.services.coverage import Coverage, cover
 from brain.workspace import Workspace
 
-MODES = ("hybrid", "keyword", "semantic")
 LONGEST_QUERY = 10_000
 
 
@@ -41,14 +42,11 @@ def search(
     Without a model the answer is by words; without the index by plain text matching in the lake; `coverage.degraded`
     says so. Raises UsageError for an empty query or an argument out of its range.
     """
-    from brain.search import Filters
-    from brain.search import search as search_index
-
     _check(query, kinds, sources, limit, mode)
     interval = intervals.resolve(ws.settings, since, until)
     if not ws.lake.exists:
         return SearchResult([], None, cover(ws, interval, ["the lake is empty: import something first"]))
-    filters = Filters(
+    filters = retrieval.Filters(
         kinds=kinds,
         sources=sources,
         domain=domain,
@@ -61,12 +59,10 @@ def search(
     if reason and mode == "semantic":
         raise UsageError(f"no search by meaning: {reason}")
     try:
-        answer = search_index(
+        answer = retrieval.search(
             ws.index, embedder, query, filters=filters, limit=limit, mode=mode, cursor=cursor
         )
     except IndexUnavailable as error:
-        from brain.services._plain_search import search_lake
-
         hits, following = search_lake(ws, query, filters, limit, cursor)
         degraded = [f"plain text matching only: {error}"]
         return SearchResult(hits, following, cover(ws, interval, degraded))
@@ -80,14 +76,12 @@ def related(ws: Workspace, item_id: str, limit: int = 10) -> SearchResult:
 
     Raises UsageError for an unknown id, IndexUnavailable or ModelUnavailable when neighbours cannot be told.
     """
-    from brain.search import related as related_documents
-
     _check("x", (), (), limit, "semantic")
     unbounded = intervals.resolve(ws.settings)
     if not ws.lake.exists:
         raise UsageError(f"there is nothing with the id {item_id!r}: the lake is empty")
     doc_id = _document_of(ws, item_id)
-    answer = related_documents(ws.index, doc_id, limit=limit)
+    answer = retrieval.related(ws.index, doc_id, limit=limit)
     return SearchResult(answer.hits, None, cover(ws, unbounded, answer.degraded))
 
 
@@ -101,8 +95,8 @@ def _check(query: str, kinds: tuple[str, ...], sources: tuple[str, ...], limit: 
             raise UsageError(f"unknown {name} {', '.join(sorted(wrong))}; known: {', '.join(known)}")
     if not 1 <= limit <= 100:
         raise UsageError("the limit must be from 1 to 100")
-    if mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}; choose {', '.join(MODES)}")
+    if mode not in retrieval.MODES:
+        raise UsageError(f"unknown mode {mode!r}; choose {', '.join(retrieval.MODES)}")
 
 
 def _visited_inside(ws: Workspace, interval: Interval) -> list[str]:
@@ -140,19 +134,3 @@ def _document_of(ws: Workspace, item_id: str) -> str:
     if not rows:
         raise UsageError(f"there is nothing with the id {item_id!r}")
     return str(rows[0][0])
-
-
-def as_hit(row: dict[str, Any], relevance: float, snippet: str) -> Hit:
-    """A hit from a row of `store.documents` found by plain text matching."""
-    return Hit(
-        id=row["doc_id"],
-        kind=row["kind"],
-        title=row["title"],
-        url=row["url"],
-        snippet=snippet,
-        relevance=round(relevance, 4),
-        match="keyword",
-        last_visited=iso(row["last_us"]),
-        visit_count=row["visit_count"],
-        origin=row["origin"],
-    )
