@@ -73,3 +73,8 @@ class EventRefused(BrainError):
     """This event is malformed or stale; it is kept under inbox/rejected with the reason."""
 
     code = "event"
+
+
+def first_line(error: BaseException) -> str:
+    """The reason in one line: libraries add sketches of the query, hints and traces below it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -17,10 +17,10 @@ import duckdb
 
 from brain import migrations
 from brain.config import Home
-from brain.errors import LakeError, QueryRefused
+from brain.errors import LakeError, QueryRefused, first_line
 from brain.leases import Leases
 from brain.locks import lock
-from brain.sql import Connection, first_line, frame
+from brain.sql import Connection, frame
 
 if TYPE_CHECKING:
     import polars as pl

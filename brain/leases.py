@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brain.config import Home
-from brain.errors import LakeBusy, LakeError
+from brain.errors import LakeBusy, LakeError, first_line
 from brain.locks import Holder, holders, lock
 
 if TYPE_CHECKING:
     import duckdb
-
-__all__ = ["Holder", "Leases", "Pace", "lock"]
 
 _IDLE_ENGINES = 4  # kept per process and lake; more run at once if more threads read at once
 _LAKE_FILES = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
@@ -183,13 +181,13 @@ class _Engine:
             yield con
         except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
             self._detach(con, owner)
-            raise LakeError(f"the lake could not do it: {_first_line(error)}") from error
+            raise LakeError(f"the lake could not do it: {first_line(error)}") from error
         except BaseException:
             self._detach(con, owner)
             raise
         if failure := self._detach(con, owner):
             # What was committed is safe in the log; it is the next checkpoint's.
-            raise LakeError(f"the lake could not be closed: {_first_line(failure)}") from failure
+            raise LakeError(f"the lake could not be closed: {first_line(failure)}") from failure
 
     def _detach(self, con: "duckdb.DuckDBPyConnection", owner: int) -> Exception | None:
         """Roll back, checkpoint and close the file. An engine that cannot is not used again."""
@@ -210,7 +208,7 @@ class _Engine:
             try:
                 con.execute(sql)
             except self._duckdb.Error as error:
-                text = _first_line(error)
+                text = first_line(error)
                 # Not by a lease: a program opened the file itself, or a result was left open.
                 taken = "Could not set lock" in text or "Unique file handle conflict" in text
                 if not taken:
@@ -284,7 +282,7 @@ def _create_if_missing(lake: Path) -> None:
         Path(f"{lake}.wal").unlink(missing_ok=True)  # of a lake that was removed; it fits no other
         fresh.replace(lake)
     except (OSError, duckdb.Error) as error:
-        raise LakeError(f"the lake {lake} cannot be created: {_first_line(error)}") from error
+        raise LakeError(f"the lake {lake} cannot be created: {first_line(error)}") from error
 
 
 def _cannot_open(lake: Path, text: str) -> str:
@@ -297,7 +295,3 @@ def _cannot_open(lake: Path, text: str) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

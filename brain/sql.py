@@ -1,4 +1,4 @@
-"""What every piece of SQL here needs: all-or-nothing blocks, results as polars frames, one-line reasons."""
+"""What every piece of SQL here needs: all-or-nothing blocks and results as polars frames."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -56,8 +56,3 @@ def plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     if not any(changed for *_, changed in columns):
         return relation
     return relation.project(", ".join(f'{v} AS "{a.replace(chr(34), chr(34) * 2)}"' for v, a, _ in columns))
-
-
-def first_line(error: BaseException) -> str:
-    """DuckDB's reason without its many-line sketch of the query."""
-    return str(error).strip().split("\n", 1)[0]

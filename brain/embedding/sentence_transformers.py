@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from brain.embedding.installed import sha256
 from brain.embedding.protocol import ModelIdentity, Progress
-from brain.errors import ModelUnavailable
+from brain.errors import ModelUnavailable, first_line
 
 _EXTRA = "`pip install 'brainlake[sentence-transformers]'`"
 _SLICE = 1_024  # texts between two progress reports; the library sorts them by length on its own
@@ -42,8 +42,9 @@ class SentenceTransformerEmbedder:
         try:
             self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
         except Exception as error:  # as many kinds as there are model formats
-            first = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-            raise ModelUnavailable(f"the model in {folder} cannot be loaded: {first}") from error
+            raise ModelUnavailable(
+                f"the model in {folder} cannot be loaded: {first_line(error)[:160]}"
+            ) from error
         self._identity = ModelIdentity(
             id=folder.name if Path(name).expanduser().is_dir() else name,
             revision=_revision(folder),

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from brain.errors import IndexUnavailable
+from brain.errors import IndexUnavailable, first_line
 
 _ATTEMPTS = 12
 
@@ -19,9 +19,8 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, OSError) as error:
-        text = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise IndexUnavailable(
-            f"the search index cannot be used ({text[:200]}); `brain index --rebuild` makes it anew"
+            f"the search index cannot be used ({first_line(error)[:200]}); `brain index --rebuild` makes it anew"
         ) from error
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brain import merge
-from brain.errors import UsageError
+from brain.errors import UsageError, first_line
 from brain.intervals import iso, to_us
 from brain.models import Rejected
 from brain.snapshot import Snapshot
@@ -90,7 +90,7 @@ def abort(ws: Workspace, import_id: int, error: BaseException) -> None:
     with ws.lake.write(what="abort import") as con:
         con.execute(
             "UPDATE store.imports SET status = 'failed', finished_at = ?, error = ? WHERE import_id = ?",
-            [datetime.now(UTC), str(error).split("\n", 1)[0], import_id],
+            [datetime.now(UTC), first_line(error), import_id],
         )
 
 

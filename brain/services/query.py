@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from brain.errors import QueryRefused, UsageError
-from brain.sql import first_line, plain
+from brain.errors import QueryRefused, UsageError, first_line
+from brain.sql import plain
 from brain.views import VIEWS
 from brain.workspace import Workspace
 
