@@ -70,26 +70,32 @@ def digest(home: Path) -> dict[str, int]:
     return {name: hash(tuple(found)) for name, found in rows.items()}
 
 
-def healthy(home: Path) -> bool:
+def faults(home: Path) -> list[str]:
+    """What `brain doctor` finds."""
     process = brain(home, "doctor")
     out, _ = process.communicate()
-    return process.returncode == 0 and all(c["ok"] for c in json.loads(out)["checks"])
+    return [f"{check['name']}: {check['detail']}" for check in json.loads(out)["checks"] if not check["ok"]]
+
+
+def fresh(home: Path, key: Path) -> Path:
+    """A home that has nothing but the one key, so that ids can be compared."""
+    home.mkdir(mode=0o700)
+    shutil.copytree(key, home / "keys")
+    return home
 
 
 def rounds(what: str, count: int, history: Path, root: Path, seed: int) -> int:
     """Kill `count` runs of `import` or `index`; returns how many were really hit."""
     chance = random.Random(seed)
     key = root / "key"
-    clean = root / f"{what}-clean"
-    shutil.copytree(key, clean / "keys")
+    clean = fresh(root / f"{what}-clean", key)
     seconds = run(clean, "import", "--no-index", str(history))
     if what == "index":
         seconds = run(clean, "index")
     wanted = digest(clean)
     hit = 0
     for number in range(count):
-        home = root / f"{what}-{number}"
-        shutil.copytree(key, home / "keys")  # one key, so that ids can be compared
+        home = fresh(root / f"{what}-{number}", key)
         command = ("import", "--no-index", str(history)) if what == "import" else ("index",)
         if what == "index":
             run(home, "import", "--no-index", str(history))
@@ -101,8 +107,8 @@ def rounds(what: str, count: int, history: Path, root: Path, seed: int) -> int:
         if same != wanted:
             differing = [name for name in wanted if same[name] != wanted[name]]
             sys.exit(f"{what} round {number}, killed at {moment:.2f} s: differs in {differing}")
-        if not healthy(home):
-            sys.exit(f"{what} round {number}, killed at {moment:.2f} s: doctor found a fault")
+        if found := faults(home):
+            sys.exit(f"{what} round {number}, killed at {moment:.2f} s: doctor finds {found}")
         print(
             f"{what} round {number}: {'killed' if killed else 'ended first'} at {moment:.2f} s; equal",
             flush=True,
