@@ -2,14 +2,14 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from brain.errors import EventRefused
+from brain.intervals import iso, to_us
 from brain.models import EARLIEST_US, LATEST_US
 
 MAX_EVENT_BYTES = 5_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,6 @@ def _instant(value: object) -> datetime:
         moment = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise EventRefused(f"`at` is no instant: {error}") from error
-    if not EARLIEST_US <= (moment - _EPOCH) // timedelta(microseconds=1) <= LATEST_US:
+    if not EARLIEST_US <= to_us(moment) <= LATEST_US:
         raise EventRefused(f"`at` is out of the years 1990 to 2099: {iso(moment)}")
     return moment
-
-
-def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC with six digits and Z."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

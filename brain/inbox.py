@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from brain.config import Home
 from brain.errors import BrainError, EventRefused, LakeBusy, LakeError
-from brain.events import MAX_EVENT_BYTES, Event, iso, parse
+from brain.events import MAX_EVENT_BYTES, Event, parse
+from brain.intervals import iso
 from brain.leases import Leases
 from brain.locks import lock
 

@@ -9,6 +9,7 @@ instant is both its own start and end. Local days follow the zone's clock change
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import overload
 from zoneinfo import ZoneInfo
 
 from brain.config import Settings
@@ -32,11 +33,16 @@ class Interval:
         return {"since": iso(self.since_us), "until": iso(self.until_us)}
 
 
-def iso(us: int | None) -> str | None:
-    """ISO 8601 UTC with six digits and Z, or None."""
-    if us is None:
+@overload
+def iso(instant: datetime | int) -> str: ...
+@overload
+def iso(instant: None) -> None: ...
+def iso(instant: datetime | int | None) -> str | None:
+    """ISO 8601 UTC with six digits and Z of an aware instant or of microseconds since 1970; None stays None."""
+    if instant is None:
         return None
-    return (_EPOCH + timedelta(microseconds=us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    moment = instant if isinstance(instant, datetime) else _EPOCH + timedelta(microseconds=instant)
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def to_us(moment: datetime) -> int:

@@ -19,7 +19,7 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from brain.errors import LakeBusy, first_line
-from brain.intervals import iso, to_us
+from brain.intervals import iso
 from brain.workspace import Workspace, open_workspace
 from pipelines import progress, records
 from pipelines.records import RunReport
@@ -169,7 +169,7 @@ def _run(ws: Workspace, name: str) -> Iterator[RunReport]:
     """Times a run, keeps its record and its artifact. What escapes the block is recorded and raised."""
     ws.home.ensure()
     started = time.monotonic()
-    report = RunReport(name, iso(to_us(ws.settings.now())) or "")
+    report = RunReport(name, iso(ws.settings.now()))
     records.keep(ws.home, report)
     try:
         yield report

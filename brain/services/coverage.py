@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from brain.intervals import Interval, iso, to_us
+from brain.intervals import Interval, iso
 from brain.workspace import Workspace
 
 
@@ -51,8 +51,7 @@ def refresh(ws: Workspace) -> None:
             "SELECT count(*) FROM store.documents WHERE state IN ('stale', 'pending')"
         ).fetchone()
     sources = [
-        {"source": source, "newest": iso(to_us(newest)) if newest else None, "rows": rows}
-        for source, newest, rows in [*visits, *others]
+        {"source": source, "newest": iso(newest), "rows": rows} for source, newest, rows in [*visits, *others]
     ]
     path = ws.home.cache / "coverage.json"
     draft = path.with_suffix(f".{os.getpid()}.draft")

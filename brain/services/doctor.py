@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from brain import migrations
 from brain.errors import BrainError
-from brain.intervals import iso, to_us
+from brain.intervals import iso
 from brain.services import import_log
 from brain.services.index_documents import index_documents, model_missing
 from brain.workspace import Workspace
@@ -205,7 +205,7 @@ def _clock(ws: Workspace) -> Check:
     newest = row[0] if row else None
     if newest and newest > ws.settings.now() + timedelta(days=1):
         return Check(
-            "clock", False, f"the newest visit lies ahead: {iso(to_us(newest))}", "check this machine's clock"
+            "clock", False, f"the newest visit lies ahead: {iso(newest)}", "check this machine's clock"
         )
     return Check("clock", True, "no visit lies ahead of the clock")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from brain import merge
 from brain.errors import UsageError, first_line
-from brain.intervals import iso, to_us
+from brain.intervals import iso
 from brain.models import Rejected
 from brain.snapshot import Snapshot
 from brain.sql import Connection, transaction
@@ -189,7 +189,7 @@ def _records(ws: Workspace, where: str, values: list[Any]) -> list[dict[str, Any
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     for row in rows:
         row["counts"] = json.loads(row["counts"]) if row["counts"] else {}
-        row["started_at"] = iso(to_us(row["started_at"]))
+        row["started_at"] = iso(row["started_at"])
     return rows
 
 

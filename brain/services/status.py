@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from brain.intervals import iso, to_us
+from brain.intervals import iso
 from brain.services import coverage, import_log
 from brain.workspace import Workspace
 
@@ -52,8 +52,8 @@ def status(ws: Workspace) -> Status:
         True,
         ws.settings.timezone,
         dict(zip(names, row[:6], strict=True)),
-        iso(to_us(row[6])) if row[6] else None,
-        iso(to_us(row[7])) if row[7] else None,
+        iso(row[6]),
+        iso(row[7]),
         covered["sources"],
         covered["pending"],
         name,
