@@ -154,7 +154,6 @@ def _profiles(place: Place, root: Path, platform: str) -> Iterator[Found]:
         named = _chromium_names(root)
         folders = [(root, None), *((folder, folder.name) for folder in _subfolders(root))]
     elif place.kind == "firefox":
-        named = {}
         listed = dict(_firefox_profiles(root))
         beside = [*_subfolders(root), *_subfolders(root / "Profiles")]
         folders = [(folder, folder.name) for folder in dict.fromkeys([*listed, *beside])]

@@ -211,14 +211,14 @@ class TestSchemas:
     def test_a_batch_boundary_loses_and_doubles_nothing(self, tmp_path: Path) -> None:
         path = make(tmp_path / "History")
         con = sqlite3.connect(path)
-        rows = ((n, 1, T0 + n, 0, LINK) for n in range(1, 131_073 + 2))
+        rows = ((n, 1, T0 + n, 0, LINK) for n in range(1, _sqlite.BATCH_ROWS + 3))
         con.executemany("INSERT INTO visits VALUES (?,?,?,?,?)", rows)
         con.commit()
         con.close()
         sizes = [
             b.rows.num_rows for b in chromium.read(path) if isinstance(b, Batch) and b.record == "visits"
         ]
-        assert sizes == [131_072, 2]
+        assert sizes == [_sqlite.BATCH_ROWS, 2]
 
 
 class TestBadRows:

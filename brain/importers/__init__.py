@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from brain.errors import EmptySource, SourceError
-from brain.importers import chromium, firefox
+from brain.importers import _sqlite, chromium, firefox
 from brain.models import Batch, Rejected
 
 
@@ -41,8 +41,6 @@ def pick(path: Path) -> Importer:
 
 
 def _unknown(path: Path) -> SourceError:
-    from brain.importers import _sqlite
-
     try:
         with path.open("rb") as file:
             head = file.read(4096)

@@ -63,6 +63,14 @@ def table_columns(path: Path) -> dict[str, frozenset[str]]:
         return tables
 
 
+def peek(path: Path) -> dict[str, frozenset[str]]:
+    """The same to tell what the file is; empty for what is no readable database."""
+    try:
+        return table_columns(path) if is_sqlite(path) else {}
+    except SourceError:
+        return {}
+
+
 class Reader:
     """One open database; made by :func:`reading`."""
 
@@ -115,6 +123,12 @@ class Reader:
             if last is None or last <= start or last == _HIGHEST:
                 return
             start = last
+
+    def rows(self, table: str, columns: tuple[Column, ...]) -> Iterator[pa.RecordBatch | Rejected]:
+        """All rows with their `id`, also where that is not the table's row id; see :meth:`batches`."""
+        key = self.key_of(table)
+        own = () if key == "id" else (Column("id", "int", required=True),)
+        return self.batches(table, key, (*own, *columns))
 
     def key_of(self, table: str) -> str:
         """`id` where it is the table's row id, else `rowid`."""

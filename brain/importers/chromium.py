@@ -80,12 +80,7 @@ _VISITS = (
 
 def detect(path: Path) -> bool:
     """Whether the file holds the tables of a Chromium history."""
-    if not _sqlite.is_sqlite(path):
-        return False
-    try:
-        tables = _sqlite.table_columns(path)
-    except SourceError:
-        return False
+    tables = _sqlite.peek(path)
     return {"id", "url", "last_visit_time"} <= tables.get("urls", frozenset()) and {
         "id",
         "url",
@@ -105,7 +100,7 @@ def read(path: Path) -> Generator[Batch | Rejected]:
         if not {"urls", "visits"} <= db.tables.keys():
             raise SourceError(f"{path.name} has no Chromium history: its tables urls and visits are missing")
         known: list[Int64s] = []
-        for rows in _rows(db, "urls", _URLS):
+        for rows in db.rows("urls", _URLS):
             if isinstance(rows, Rejected):
                 yield rows
                 continue
@@ -113,17 +108,11 @@ def read(path: Path) -> Generator[Batch | Rejected]:
             known.append(batch.column("url_ref").to_numpy())
             yield Batch("urls", batch)
         refs = Keys(np.unique(np.concatenate([np.empty(0, np.int64), *known])))
-        for rows in _rows(db, "visits", _VISITS):
+        for rows in db.rows("visits", _VISITS):
             if isinstance(rows, Rejected):
                 yield rows
             else:
                 yield from _visits(db, rows, refs)
-
-
-def _rows(db: _sqlite.Reader, table: str, columns: tuple[Column, ...]) -> Iterator[pa.RecordBatch | Rejected]:
-    key = db.key_of(table)
-    extra = () if key == "id" else (Column("id", "int", required=True),)
-    return db.batches(table, key, (*extra, *columns))
 
 
 def _urls(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -58,12 +58,7 @@ _VISITS = (
 
 def detect(path: Path) -> bool:
     """Whether the file holds the tables of a desktop Firefox."""
-    if not _sqlite.is_sqlite(path):
-        return False
-    try:
-        tables = _sqlite.table_columns(path)
-    except SourceError:
-        return False
+    tables = _sqlite.peek(path)
     visits = tables.get("moz_historyvisits", frozenset())
     return (
         {"id", "url"} <= tables.get("moz_places", frozenset())
@@ -85,7 +80,7 @@ def read(path: Path) -> Generator[Batch | Rejected]:
                 f"{path.name} has no Firefox history: its tables of places and visits are missing"
             )
         known: list[pa.RecordBatch] = []
-        for rows in _rows(db, "moz_places", _PLACES):
+        for rows in db.rows("moz_places", _PLACES):
             if isinstance(rows, Rejected):
                 yield rows
                 continue
@@ -95,7 +90,7 @@ def read(path: Path) -> Generator[Batch | Rejected]:
         places = _Places(known)
         sources = Keys(np.unique(db.numbers("moz_historyvisits", ("from_visit",), "visit_type IN (5, 6)")[0]))
         viewed = _viewed(db)
-        for rows in _rows(db, "moz_historyvisits", _VISITS):
+        for rows in db.rows("moz_historyvisits", _VISITS):
             if isinstance(rows, Rejected):
                 yield rows
             else:
@@ -116,12 +111,6 @@ class _Places:
         found, flags = self.keys.pick(self._flags, refs)
         hidden: npt.NDArray[np.bool_] = found & flags
         return hidden
-
-
-def _rows(db: _sqlite.Reader, table: str, columns: tuple[Column, ...]) -> Iterator[pa.RecordBatch | Rejected]:
-    key = db.key_of(table)
-    extra = () if key == "id" else (Column("id", "int", required=True),)
-    return db.batches(table, key, (*extra, *columns))
 
 
 def _urls(rows: pa.RecordBatch) -> pa.RecordBatch:
