@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import duckdb
 
+from brain import ids
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -20,23 +22,19 @@ class View:
     columns: dict[str, str]
 
 
-def _id(letter: str, column: str) -> str:
-    return f"'{letter}' || lpad(lower(hex({column})), 16, '0')"
-
-
 VIEWS: tuple[View, ...] = (
     View(
         "visits",
         "One row per visit, from whichever sources saw it.",
         f"""
-        SELECT {_id("v", "v.visit_key")} AS id, {_id("p", "u.page_id")} AS page_id, v.visited_at, u.url,
+        SELECT {ids.sql("v", "v.visit_key")} AS id, {ids.sql("p", "u.page_id")} AS page_id, v.visited_at, u.url,
                coalesce(v.title, u.title) AS title, u.host, u.domain, u.scheme, v.navigation,
                v.is_visible AND v.duplicate_of IS NULL AS is_visible, v.is_hop, v.is_subframe, v.is_reload,
                v.is_back_forward, v.duration_us, v.foreground_us, v.origin,
-               CASE WHEN v.from_key IS NOT NULL THEN {_id("v", "v.from_key")} END AS from_id,
-               CASE WHEN v.opener_key IS NOT NULL THEN {_id("v", "v.opener_key")} END AS opener_id,
+               CASE WHEN v.from_key IS NOT NULL THEN {ids.sql("v", "v.from_key")} END AS from_id,
+               CASE WHEN v.opener_key IS NOT NULL THEN {ids.sql("v", "v.opener_key")} END AS opener_id,
                v.transition,
-               CASE WHEN v.duplicate_of IS NOT NULL THEN {_id("v", "v.duplicate_of")} END AS duplicate_of,
+               CASE WHEN v.duplicate_of IS NOT NULL THEN {ids.sql("v", "v.duplicate_of")} END AS duplicate_of,
                v.duplicate_reason, s.source, s.browser, s.profile, s.device, v.import_id
         FROM store.visits v JOIN store.urls u USING (url_id) JOIN store.sources s USING (source_id)""",
         {
@@ -86,7 +84,7 @@ VIEWS: tuple[View, ...] = (
                    max(visited_at) FILTER (WHERE is_visible AND duplicate_of IS NULL) AS last_visited,
                    sum(foreground_us) FILTER (WHERE is_visible AND duplicate_of IS NULL) AS foreground_us
             FROM store.visits JOIN store.urls USING (url_id) GROUP BY page_id)
-        SELECT {_id("p", "u.page_id")} AS id, u.url, u.url_norm, u.title, u.host, u.domain,
+        SELECT {ids.sql("p", "u.page_id")} AS id, u.url, u.url_norm, u.title, u.host, u.domain,
                coalesce(v.visits, 0) AS visits, coalesce(v.visible_visits, 0) AS visible_visits,
                v.first_visited, v.last_visited, v.foreground_us, u.known_last_visit
         FROM u LEFT JOIN v USING (page_id)""",
@@ -109,7 +107,7 @@ VIEWS: tuple[View, ...] = (
         "titles",
         "Every title a URL was seen with.",
         f"""
-        SELECT {_id("p", "u.page_id")} AS page_id, u.url, t.title, t.as_of, t.current FROM (
+        SELECT {ids.sql("p", "u.page_id")} AS page_id, u.url, t.title, t.as_of, t.current FROM (
             SELECT url_id, title, as_of, false AS current FROM store.titles
             UNION ALL SELECT url_id, title, title_as_of, true FROM store.urls WHERE title IS NOT NULL
         ) t JOIN store.urls u USING (url_id)""",
@@ -125,7 +123,7 @@ VIEWS: tuple[View, ...] = (
         "observations",
         "Which source saw which visit, under which native id.",
         f"""
-        SELECT {_id("v", "o.visit_key")} AS visit_id, s.source, s.browser, s.profile, s.device,
+        SELECT {ids.sql("v", "o.visit_key")} AS visit_id, s.source, s.browser, s.profile, s.device,
                o.native_id, o.origin_device, o.import_id
         FROM store.observations o JOIN store.sources s USING (source_id)""",
         {
@@ -215,7 +213,7 @@ VIEWS: tuple[View, ...] = (
 
 
 def create(con: duckdb.DuckDBPyConnection) -> None:
-    """(Re)create every view and attach its descriptions as comments, inside the caller's transaction."""
+    """(Re)create every view, inside the caller's transaction."""
     for view in VIEWS:
         con.execute(f"CREATE OR REPLACE VIEW main.{view.name} AS {view.sql}")
 

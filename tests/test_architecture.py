@@ -17,7 +17,15 @@ FILES = sorted([*(ROOT / "brain").rglob("*.py"), *(ROOT / "pipelines").rglob("*.
 
 # From the bottom up: a module may import from its own room and from rooms below.
 ROOMS: tuple[tuple[str, ...], ...] = (
-    ("brain.errors", "brain.models", "brain.config", "brain.intervals", "brain.events", "brain.sql"),
+    (
+        "brain.errors",
+        "brain.models",
+        "brain.config",
+        "brain.intervals",
+        "brain.events",
+        "brain.ids",
+        "brain.sql",
+    ),
     (
         *("brain.importers", "brain.snapshot", "brain.discovery", "brain.browser_places", "brain.scrub"),
         *(

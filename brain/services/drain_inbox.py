@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from brain import merge, scrub, urls
+from brain import ids, merge, scrub, urls
 from brain.errors import EventRefused
 from brain.events import Event
 from brain.inbox import Applier, DrainReport, Inbox
@@ -93,7 +93,7 @@ def _visit(ws: Workspace, con: Connection, event: Event) -> str | None:
     merge.merge_urls(con, fresh, known, None)
     if merge.merge_visits(con, visits, source, None).new:
         merge.mark_duplicates(con, merge.find_duplicates_of(con, visits, source))
-    return f"v{visits['visit_key'][0]:016x}"
+    return ids.text("v", visits["visit_key"][0])
 
 
 _FLAGS = ("is_visible", "is_hop", "is_subframe", "is_reload", "is_back_forward")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from brain import intervals
+from brain import ids, intervals
 from brain import search as retrieval
 from brain.errors import IndexUnavailable, UsageError
 from brain.intervals import Interval
@@ -116,15 +116,14 @@ def _visited_inside(ws: Workspace, interval: Interval) -> list[str]:
 
 def _document_of(ws: Workspace, item_id: str) -> str:
     """The document an id means: its own, or a visit's page."""
-    digits = item_id[1:]
-    is_visit = item_id[:1] == "v" and len(digits) == 16 and set(digits) <= set("0123456789abcdef")
+    letter, number = ids.parts(item_id) or ("", 0)
     with ws.lake.read(what="related") as con:
-        if is_visit:
+        if letter == "v":
             rows: list[Any] = con.execute(
                 """
                 SELECT d.doc_id FROM store.visits v JOIN store.urls u USING (url_id)
                 JOIN store.documents d USING (page_id) WHERE v.visit_key = ?""",
-                [int(digits, 16)],
+                [number],
             ).fetchall()
         else:
             rows = con.execute(

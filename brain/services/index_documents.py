@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from brain import ids
 from brain.embedding import DEFAULT, Embedder
 from brain.embedding.installed import IDENTITY
-from brain.errors import ModelUnavailable
 from brain.services import coverage
 from brain.sql import Connection, frame, transaction
 from brain.workspace import Workspace
@@ -137,7 +137,7 @@ def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
         return pl.DataFrame(), 0
     changed = frame(
         con,
-        """
+        f"""
         WITH dirty AS (
             SELECT page_id FROM store.urls WHERE change_id > $1
             UNION SELECT page_id FROM store.visits v JOIN store.urls USING (url_id) WHERE v.change_id > $1),
@@ -151,7 +151,7 @@ def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
             SELECT page_id, arg_max(title, title_as_of) AS title
             FROM store.urls SEMI JOIN dirty USING (page_id) GROUP BY page_id),
         page AS (
-            SELECT 'p' || lpad(lower(hex(page_id)), 16, '0') AS doc_id, page_id, title, url, domain, source,
+            SELECT {ids.sql("p", "page_id")} AS doc_id, page_id, title, url, domain, source,
                    browser || CASE WHEN profile = '' THEN '' ELSE '/' || profile END AS origin,
                    first_at, last_at, coalesce(visit_count, 0) AS visit_count
             FROM dirty LEFT JOIN seen USING (page_id) LEFT JOIN named USING (page_id)
@@ -216,12 +216,3 @@ def _settle(ws: Workspace) -> None:
 def _mark_all_stale(ws: Workspace) -> None:
     with ws.lake.write(what="index rebuild") as con:
         con.execute("UPDATE store.documents SET state = 'stale' WHERE state IN ('pending', 'ready')")
-
-
-def model_missing(ws: Workspace) -> str | None:
-    """Why semantic search is off, or None."""
-    try:
-        ws.embedder  # noqa: B018 - loading is the test
-    except ModelUnavailable as error:
-        return str(error)
-    return None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from brain import intervals
+from brain import ids, intervals
 from brain.errors import UsageError
 from brain.intervals import Interval, iso
 from brain.models import LATEST_US
@@ -36,8 +36,8 @@ def timeline(ws: Workspace, around: str | None = None, window: str = "30m", limi
         return Timeline([], cover(ws, interval))
     with ws.lake.read(what="timeline") as con:
         rows = con.execute(
-            """
-            SELECT epoch_us(visited_at) AS at, 'page' AS kind, 'v' || lpad(lower(hex(visit_key)), 16, '0') AS id,
+            f"""
+            SELECT epoch_us(visited_at) AS at, 'page' AS kind, {ids.sql("v", "visit_key")} AS id,
                    coalesce(v.title, u.title) AS title, u.url,
                    s.browser || CASE WHEN s.profile = '' THEN '' ELSE '/' || s.profile END AS origin
             FROM store.visits v JOIN store.urls u USING (url_id) JOIN store.sources s USING (source_id)
@@ -72,15 +72,15 @@ def _bounds(ws: Workspace, around: str | None, window: str) -> tuple[int, int]:
 
 def _instant_of_id(ws: Workspace, text: str) -> int | None:
     """The instant of a visit, page or document, None when `text` is not shaped like an id."""
-    letter, digits = text[:1], text[1:]
-    if len(digits) != 16 or not set(digits) <= set("0123456789abcdef") or not letter.isalpha():
+    if (parts := ids.parts(text)) is None:
         return None
+    letter, number = parts
     row = None
     if ws.lake.exists:
         with ws.lake.read(what="timeline") as con:
             if letter == "v":
                 row = con.execute(
-                    "SELECT epoch_us(visited_at) FROM store.visits WHERE visit_key = ?", [int(digits, 16)]
+                    "SELECT epoch_us(visited_at) FROM store.visits WHERE visit_key = ?", [number]
                 ).fetchone()
             else:
                 row = con.execute(
