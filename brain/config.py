@@ -17,9 +17,10 @@ import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from brain.errors import UsageError
@@ -110,7 +111,7 @@ class Settings:
     keep_private: bool = False
     deny: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
-    fixed_now: datetime | None = field(default=None)
+    fixed_now: datetime | None = None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -197,7 +198,7 @@ _TYPES: dict[str, type] = {
 }
 
 
-def _read_config(path: Path) -> dict:  # type: ignore[type-arg]
+def _read_config(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):  # a home under a file is told of when it is used

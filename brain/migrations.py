@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
-from brain import views
+from brain import inbox, views
 from brain.errors import LakeError
 from brain.sql import Connection, transaction
 
@@ -60,8 +60,6 @@ def _001_history(con: Connection) -> None:
             state VARCHAR NOT NULL, change_id BIGINT NOT NULL);
         CREATE TABLE store.page_aliases (alias_id UBIGINT NOT NULL, page_id UBIGINT NOT NULL, reason VARCHAR NOT NULL);
     """)
-    from brain import inbox
-
     inbox.ensure_schema(con)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ class Pointer:
     dimension: int
     model: ModelIdentity | None
     ann_rows: int = 0  # vectors there were when the vector index was last trained
-    layout: int = field(default=1)
+    layout: int = 1  # of the table's columns; goes up when they change
 
 
 def read(folder: Path) -> Pointer | None:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from brain import migrations
 from brain.errors import BrainError
 from brain.intervals import iso
 from brain.services import import_log
-from brain.services.index_documents import index_documents, model_missing
+from brain.services.index_documents import index_documents
 from brain.workspace import Workspace
 
 
@@ -88,7 +89,7 @@ def _disk(ws: Workspace) -> Check:
     return Check("disk", True, f"{free / 1e9:.1f} GB free")
 
 
-def _open_to_others(ws: Workspace) -> list:  # type: ignore[type-arg]
+def _open_to_others(ws: Workspace) -> list[Path]:
     if os.name != "posix":
         return []
     secret = [ws.home.root, ws.home.keys, *ws.home.keys.glob("*"), ws.home.lake, ws.home.raw, ws.home.inbox]
@@ -166,9 +167,10 @@ def _imports(ws: Workspace) -> Check:
 
 
 def _model(ws: Workspace) -> Check:
-    if reason := model_missing(ws):
-        return Check("model", False, reason, "brain model install")
-    return Check("model", True, f"{ws.embedder.identity.id} is installed")
+    model, reason = ws.embedder_or_none()
+    if model is None:
+        return Check("model", False, reason or "it cannot be loaded", "brain model install")
+    return Check("model", True, f"{model.identity.id} is installed")
 
 
 def _index(ws: Workspace) -> Check:

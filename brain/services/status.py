@@ -1,6 +1,7 @@
 """What this lake holds, where it lies and what it takes on disk."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from brain.intervals import iso
@@ -27,7 +28,7 @@ class Status:
 
 def status(ws: Workspace) -> Status:
     """The state of the lake now. Reads only; an absent lake is a status too."""
-    disk = {part: bytes_under(getattr(ws.home, part)) for part in _PARTS}
+    disk = {part: _bytes_under(getattr(ws.home, part)) for part in _PARTS}
     model, _ = ws.embedder_or_none()
     name = f"{model.identity.id} ({model.identity.dimension} dimensions)" if model else None
     if not ws.lake.exists:
@@ -65,7 +66,7 @@ def status(ws: Workspace) -> Status:
 _PARTS = ("lake", "index", "raw", "snapshots", "inbox", "cache", "prefect", "logs")
 
 
-def bytes_under(path: Any) -> int:
+def _bytes_under(path: Path) -> int:
     """Bytes of a file or of all files below a folder; 0 when absent."""
     if path.is_file():
         return int(path.stat().st_size)
