@@ -131,7 +131,8 @@ def _threads() -> ThreadPoolExecutor:
 def _match(text: str, fuzziness: int = 0) -> "FullTextQuery":
     from lancedb.query import MatchQuery
 
-    return MatchQuery(text, "search_text", fuzziness=fuzziness, prefix_length=1 if fuzziness else 0)  # type: ignore[call-arg]
+    prefix = 1 if fuzziness else 0
+    return MatchQuery(text, "search_text", fuzziness=fuzziness, prefix_length=prefix)  # type: ignore[call-arg]
 
 
 def _phrase(text: str) -> "FullTextQuery":

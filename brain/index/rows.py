@@ -88,21 +88,12 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
     """Index rows, all but the vector, of documents; of several with one id the last counts."""
     import polars as pl
 
-    frame = as_frame(documents)
-    frame = frame.with_columns(
-        pl.col("text").fill_null("").str.replace_all("\x00", " "),
-        pl.col("title").str.replace_all("\x00", " "),
+    rows = _chunked(
+        as_frame(documents).with_columns(
+            pl.col("text").fill_null("").str.replace_all("\x00", " "),
+            pl.col("title").str.replace_all("\x00", " "),
+        )
     )
-    long = pl.col("text").str.len_chars() > _SURELY_ONE_CHUNK
-    whole = frame.filter(~long).with_columns(chunk_no=pl.lit(0, pl.Int32))
-    parts = frame.filter(long)
-    if parts.height:
-        pieces = [[piece.text for piece in chunk(text)] for text in parts["text"]]
-        parts = parts.with_columns(
-            pl.Series("text", pieces, pl.List(pl.String)),
-            pl.Series("chunk_no", [list(range(len(piece))) for piece in pieces], pl.List(pl.Int32)),
-        ).explode("text", "chunk_no")
-    rows = pl.concat([whole, parts.select(whole.columns)]) if parts.height else whole
     bare_url = pl.col("url").fill_null("").str.replace(r"^(?i:https?://(?:www\.)?)", "")
     title = pl.col("title").fill_null("")
     titled = (
@@ -147,6 +138,22 @@ def to_rows(documents: "Iterable[Document] | pa.Table | pl.DataFrame") -> "pl.Da
         text="passage",
         waiting=pl.lit(True),
     ).drop("passage", "bare_url", "decoded", "camel")
+
+
+def _chunked(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """One row for each chunk of the texts, numbered as `chunk_no`."""
+    import polars as pl
+
+    long = pl.col("text").str.len_chars() > _SURELY_ONE_CHUNK
+    whole = frame.filter(~long).with_columns(chunk_no=pl.lit(0, pl.Int32))
+    parts = frame.filter(long)
+    if parts.height:
+        pieces = [[piece.text for piece in chunk(text)] for text in parts["text"]]
+        parts = parts.with_columns(
+            pl.Series("text", pieces, pl.List(pl.String)),
+            pl.Series("chunk_no", [list(range(len(piece))) for piece in pieces], pl.List(pl.Int32)),
+        ).explode("text", "chunk_no")
+    return pl.concat([whole, parts.select(whole.columns)]) if parts.height else whole
 
 
 def _decoded(urls: "pl.Series") -> "pl.Series":

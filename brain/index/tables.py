@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from brain.index.faults import retry
@@ -12,6 +13,7 @@ from brain.index.view import partitions
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    from lancedb.expr import Expr
 
     from brain.embedding.protocol import ModelIdentity
 
@@ -66,10 +68,8 @@ def copy_missing(source: Any, target: Any) -> int:
     import polars as pl
 
     names = [name for name in schema(1).names if name not in ("vector", "waiting")]
-    rows = pl.DataFrame(pl.from_arrow(source.search().select(names).limit(None).to_arrow()))
-    there = pl.DataFrame(
-        pl.from_arrow(target.search().select(["id", "row_hash", *USAGE]).limit(None).to_arrow())
-    )
+    rows = read(source, names)
+    there = read(target, ["id", "row_hash", *USAGE])
     changed = rows.join(there, on=["id", "row_hash", *USAGE], how="anti", nulls_equal=True)
     gone = there.join(rows.select("id"), on="id", how="anti")["id"].to_list()
     dimension = target.schema.field("vector").type.list_size
@@ -93,7 +93,7 @@ def train(table: Any, live: Pointer) -> Pointer:
         max_iterations=_TRAINING_ROUNDS,
     )
     retry(lambda: table.create_index("vector", config=config, replace=True))
-    return Pointer(live.table, live.dimension, live.model, ann_rows=count, layout=live.layout)
+    return replace(live, ann_rows=count)
 
 
 def table_name(model: "ModelIdentity | None") -> str:
@@ -120,6 +120,14 @@ def arrow(rows: "pl.DataFrame", dimension: int, *, vector: bool = True) -> "pa.T
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+def read(table: Any, columns: list[str], where: "Expr | str | None" = None) -> "pl.DataFrame":
+    """These columns of all rows, or of those that a filter leaves."""
+    import polars as pl
+
+    query = table.search() if where is None else table.search().where(where)
+    return pl.DataFrame(pl.from_arrow(query.select(columns).limit(None).to_arrow()))
+
+
 def existing(table: Any, doc_ids: list[str]) -> "pl.DataFrame":
     """id, text_hash and row_hash of the rows of these documents."""
     import polars as pl
@@ -127,27 +135,19 @@ def existing(table: Any, doc_ids: list[str]) -> "pl.DataFrame":
 
     columns = ["id", "doc_id", "text_hash", "row_hash"]
     if len(doc_ids) >= _SCAN_FROM:
-        found = pl.DataFrame(pl.from_arrow(table.search().select(columns).limit(None).to_arrow()))
-        return found.join(pl.DataFrame({"doc_id": doc_ids}), on="doc_id", how="semi")
-    parts = [
-        pl.DataFrame(
-            pl.from_arrow(
-                table.search().where(col("doc_id").isin(some)).select(columns).limit(None).to_arrow()
-            )
-        )
-        for some in _pieces(doc_ids)
-    ]
-    return pl.concat(parts)
+        return read(table, columns).join(pl.DataFrame({"doc_id": doc_ids}), on="doc_id", how="semi")
+    return pl.concat(read(table, columns, col("doc_id").isin(some)) for some in batches(doc_ids))
 
 
 def delete(table: Any, column: str, values: list[str]) -> None:
     """Remove the rows whose `column` is one of `values`."""
     from lancedb.expr import col
 
-    for some in _pieces(values):
+    for some in batches(values):
         retry(lambda some=some: table.delete(col(column).isin(some)))  # type: ignore[misc]
 
 
-def _pieces(values: list[str]) -> Iterator[list[str]]:
+def batches(values: list[str]) -> Iterator[list[str]]:
+    """The values in lists short enough for one filter."""
     for start in range(0, len(values), _IDS_PER_FILTER):
         yield values[start : start + _IDS_PER_FILTER]

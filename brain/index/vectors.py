@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from brain.index import tables
 from brain.index.faults import retry
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 _PER_CALL = 1_024  # passages
 _PER_COMMIT, _SECONDS_PER_COMMIT = 16_384, 5.0  # rows; every commit costs a look at the whole id column
-_IDS_PER_FILTER = 2_000
 
 
 def embed_pending(
@@ -31,11 +31,7 @@ def embed_pending(
     import polars as pl
 
     started = time.monotonic()
-    waiting = pl.DataFrame(
-        pl.from_arrow(
-            table.search().where("waiting").select(["id", "text_hash", "last_us"]).limit(None).to_arrow()
-        )
-    )
+    waiting = tables.read(table, ["id", "text_hash", "last_us"], "waiting")
     total = waiting.height
     if not total:
         return 0
@@ -118,8 +114,7 @@ def _read(table: Any, key: str, values: list[str], column: str) -> dict[str, Any
     from lancedb.expr import col
 
     found: dict[str, Any] = {}
-    for start in range(0, len(values), _IDS_PER_FILTER):
-        some = values[start : start + _IDS_PER_FILTER]
+    for some in tables.batches(values):
         part = table.search().where(col(key).isin(some)).select(["text_hash", column]).limit(None).to_arrow()
         pairs = zip(part["text_hash"].to_pylist(), part[column].to_pylist(), strict=True)
         found.update((text_hash, value) for text_hash, value in pairs if value is not None)
