@@ -10,11 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 from concepts import Concepts
+from histories import Visit, chromium
 
 from brain.errors import IndexUnavailable
 from brain.index import Index
 from brain.models import Document
 from brain.search import search
+from brain.services.import_files import import_files
+from brain.services.index_documents import index_documents
+from brain.workspace import Workspace
 
 
 @pytest.fixture
@@ -232,3 +236,21 @@ def test_a_killed_embedding_run_keeps_what_it_committed_and_the_next_finishes(in
     assert index.embed_pending(Concepts()) == left
     assert index.pending() == 0
     assert index.count_documents() == count
+
+
+def test_two_runs_that_write_the_same_documents_at_once_take_none_for_removed(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_files(
+        workspace, [chromium(tmp_path / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])]
+    )
+    write = workspace.index.upsert
+
+    def overtaken(rows: pl.DataFrame) -> int:
+        index_documents(Workspace(workspace.settings), embed=False)
+        return write(rows)
+
+    monkeypatch.setattr(workspace.index, "upsert", overtaken)
+    index_documents(workspace, embed=False)
+    with workspace.lake.read() as con:
+        assert con.execute("SELECT state FROM store.documents").fetchall() == [("pending",)]

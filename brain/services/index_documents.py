@@ -194,10 +194,12 @@ def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:
             ws.index.upsert(fresh)
             indexed += fresh.height
         with ws.lake.write(what="index") as con:
-            con.register("part", part.select("id", "change_id").to_arrow())
+            con.register("part", part.select("id", "state", "change_id").to_arrow())
+            # Another process may have written the same documents first: what has moved on stays where it is.
             con.execute("""
-                UPDATE store.documents SET state = CASE state WHEN 'stale' THEN 'pending' ELSE 'gone' END
-                FROM part WHERE part.id = doc_id AND part.change_id = documents.change_id""")
+                UPDATE store.documents SET state = CASE part.state WHEN 'stale' THEN 'pending' ELSE 'gone' END
+                FROM part WHERE part.id = doc_id AND part.change_id = documents.change_id
+                    AND part.state = documents.state""")
             con.unregister("part")
         say("indexing", indexed, indexed + total - fresh.height)
 
