@@ -1,11 +1,10 @@
 """Where running tasks say how far they are, for whoever started the flow in this process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Called as (stage, done, total or None), also from the threads that run tasks.
-Progress = Callable[[str, int, int | None], None]
+from brain.progress import Progress, silent
 
 _listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
@@ -22,8 +21,4 @@ def reporting(listener: Progress | None) -> Iterator[None]:
 
 def current() -> Progress:
     """The listener in effect, or one that ignores everything."""
-    return _listener.get() or _ignore
-
-
-def _ignore(stage: str, done: int, total: int | None) -> None:
-    """Nobody listens."""
+    return _listener.get() or silent

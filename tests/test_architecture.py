@@ -24,6 +24,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
         "brain.intervals",
         "brain.events",
         "brain.ids",
+        "brain.progress",
         "brain.sql",
     ),
     (

@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from brain.cli.state import State
+from brain.progress import Progress
 
 if TYPE_CHECKING:
     from brain.workspace import Workspace
     from pipelines.records import RunReport
 
 Scale = Literal["small", "demo", "large", "1m"]
-Progress = Callable[[str, int, int | None], None]
 
 SEED = 1
 # What shows best what search does; should a sample not ask it, its first question of that family stands in.

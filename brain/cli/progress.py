@@ -1,16 +1,16 @@
 """Progress for a person who watches, on stderr."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Progress = Callable[[str, int, int | None], None]
+from brain.progress import Progress, silent
 
 
 @contextmanager
 def bar(shown: bool) -> Iterator[Progress]:
     """A callable (stage, done, total) that draws one bar, a stage after the other, and leaves nothing behind."""
     if not shown:
-        yield lambda stage, done, total: None
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from brain.progress import Progress
+
 if TYPE_CHECKING:
     from brain.render import Screen
     from brain.workspace import Workspace
-
-Progress = Callable[[str, int, int | None], None]
 
 
 class State:

@@ -1,7 +1,6 @@
 """One file's way into the lake: begin, read and merge batch by batch, finish. See `import_files`."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,13 +12,12 @@ from brain.intervals import iso
 from brain.leases import Pace
 from brain.models import Rejected
 from brain.prepare import Preparer
+from brain.progress import Progress
 from brain.services import import_log
 from brain.services._import_stage import Stage, Staged, ahead
 from brain.snapshot import Snapshot
 from brain.sql import transaction
 from brain.workspace import Workspace
-
-Progress = Callable[[str, int, int | None], None]
 
 REJECTS_KEPT = 1_000
 

@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from brain import search as retrieval
 from brain.errors import UsageError
 from brain.index import Index
 from brain.models import Document
+from brain.progress import Progress, silent
 
 if TYPE_CHECKING:
     from brain.embedding.protocol import Embedder
@@ -69,7 +70,7 @@ def evaluate(
     file: Path,
     mode: str = "hybrid",
     embedder: "Embedder | None" = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> EvalReport:
     """Index the documents of FILE in a temporary folder, ask its queries and score the answers.
 
@@ -82,7 +83,7 @@ def evaluate(
     if mode not in retrieval.MODES:
         raise UsageError(f"unknown mode {mode!r}; one of: {', '.join(retrieval.MODES)}")
     judged = read(file)
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     with tempfile.TemporaryDirectory(prefix="brain-eval-") as folder:
         index = Index(Path(folder) / "index.lance")
         index.prepare(embedder.identity if embedder else None)

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import Any
 
 from brain import discovery, importers, snapshot
 from brain.errors import EmptySource, SourceError, UsageError
+from brain.progress import Progress, silent
 from brain.services import coverage, import_log
 from brain.services._import_run import ImportRun, RunTotals, fingerprint
 from brain.workspace import Workspace
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def import_files(
     if not files:
         raise UsageError("nothing to import: name a file or a folder, or use --auto")
     ws.lake.ensure()
-    outcomes = [_import_one(ws, file, options, progress or _silent) for file in files]
+    outcomes = [_import_one(ws, file, options, progress or silent) for file in files]
     if not options.dry_run:
         coverage.refresh(ws)
     return ImportReport(outcomes)
@@ -186,19 +185,20 @@ def _outcome(path: Path, seen: dict[str, Any], totals: RunTotals, started: float
     )
 
 
-@contextmanager
-def _private_folder(ws: Workspace) -> Iterator[Path]:
-    """A folder in the home for copies of originals, gone when the import ends."""
-    for old in ws.home.cache.glob("import-*"):  # left by a process that was killed
+def remove_leftovers(ws: Workspace) -> None:
+    """Delete copies of originals that a killed import left in the home."""
+    for old in ws.home.cache.glob("import-*"):
         pid = old.name.split("-")[1]
         if pid.isdecimal() and not import_log.is_alive(int(pid)):
             shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _private_folder(ws: Workspace) -> Iterator[Path]:
+    """A folder in the home for copies of originals, gone when the import ends."""
+    remove_leftovers(ws)
     folder = Path(tempfile.mkdtemp(prefix=f"import-{os.getpid()}-", dir=ws.home.cache))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _silent(stage: str, done: int, total: int | None) -> None:
-    """No progress wanted."""

@@ -5,7 +5,6 @@ Pages become documents when a person saw them at least once. A crash at any poin
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,11 +12,10 @@ import polars as pl
 from brain import ids
 from brain.embedding import DEFAULT, Embedder
 from brain.embedding.installed import IDENTITY
+from brain.progress import Progress, silent
 from brain.services import coverage
 from brain.sql import Connection, frame, transaction
 from brain.workspace import Workspace
-
-Progress = Callable[[str, int, int | None], None]
 
 _ROWS_PER_LEASE = 20_000
 _WATERMARK = "documents_through_change"
@@ -44,7 +42,7 @@ def index_documents(
     cannot be written.
     """
     started = time.monotonic()
-    say = progress or (lambda stage, done, total: None)
+    say = progress or silent
     if not ws.lake.exists:
         return IndexReport(0, 0, 0, 0, 0.0, [])
     ws.lake.ensure()
@@ -89,7 +87,7 @@ def _embed(ws: Workspace, embedder: Embedder, say: Progress) -> int:
     return ws.index.embed_pending(embedder, progress)
 
 
-def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
+def refresh_pages(ws: Workspace, say: Progress = silent) -> int:
     """Make or renew the documents of pages touched since the last run; returns how many changed.
 
     Pages whose visits all went are marked `gone`.
@@ -108,8 +106,7 @@ def refresh_pages(ws: Workspace, say: Progress | None = None) -> int:
                        nextval('store.change_seq')
                 FROM part""")
             con.unregister("part")
-        if say:
-            say("documents", min(start + _ROWS_PER_LEASE, changed.height), changed.height)
+        say("documents", min(start + _ROWS_PER_LEASE, changed.height), changed.height)
     if through:
         with ws.lake.write(what="documents") as con:
             con.execute(
