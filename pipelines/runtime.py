@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brain.config import Home
+from brain.progress import Progress
 from pipelines import catalog
-from pipelines.progress import Progress, reporting
+from pipelines.progress import reporting
 from pipelines.records import RunReport
-from pipelines.server import Server, free_port, is_up
+from pipelines.server import Server, address, free_port, is_up
 
 if TYPE_CHECKING:
     from brain.workspace import Workspace
@@ -136,7 +137,7 @@ def running(ws: "Workspace") -> Iterator[Runtime]:
         yield Runtime(ws, None, url)
         return
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
+    url = address("127.0.0.1", port)
     server = Server(environment(home, url), "127.0.0.1", port, home.logs / "flow-server.log")
     try:
         yield Runtime(ws, server, url)

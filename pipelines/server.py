@@ -84,7 +84,7 @@ class Server:
     @property
     def url(self) -> str:
         """Address of the UI; the API is below `/api`."""
-        return f"http://{_bracketed(self.host)}:{self.port}"
+        return address(self.host, self.port)
 
     def wait(self, seconds: float = START_SECONDS) -> None:
         """Return once the server answers. Raises BrainError when it ends or does not answer in time."""
@@ -142,6 +142,11 @@ def _is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def address(host: str, port: int) -> str:
+    """What a browser is given to reach the server there."""
+    return f"http://{_bracketed(host)}:{port}"
 
 
 def _bracketed(host: str) -> str:

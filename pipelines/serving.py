@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from brain.errors import UsageError
 from pipelines.catalog import CATALOG
 from pipelines.runtime import applied, environment, served_at
-from pipelines.server import Server
+from pipelines.server import Server, address
 
 if TYPE_CHECKING:
     from brain.workspace import Workspace
@@ -31,7 +31,9 @@ def serve(
     home.prefect.mkdir(mode=0o700, exist_ok=True)
     if url := served_at(home):
         raise UsageError(f"the flows of this lake are served already, at {url}")
-    server = Server(environment(home, _url(host, port), ui=True), host, port, home.logs / "flow-server.log")
+    server = Server(
+        environment(home, address(host, port), ui=True), host, port, home.logs / "flow-server.log"
+    )
     note = home.prefect / "serving.json"
     try:
         server.wait()
@@ -80,7 +82,3 @@ def _deployments(ws: "Workspace") -> list[Any]:
         )
         for info in CATALOG
     ]
-
-
-def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
