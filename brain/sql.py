@@ -38,6 +38,12 @@ def frame(
     return result.with_columns(cs.datetime("us", "*").dt.replace_time_zone("UTC"))
 
 
+def records(result: Connection) -> list[dict[str, Any]]:
+    """All rows of an executed statement by column name, for answers that are small."""
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
 # Types that a polars frame cannot hold.
 _ONLY_AS_TEXT = re.compile(r"INTERVAL|UNION|BIT\b|BIGNUM|UHUGEINT|VARIANT|GEOMETRY")
 

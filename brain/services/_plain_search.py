@@ -7,6 +7,7 @@ from brain.errors import UsageError
 from brain.intervals import iso
 from brain.models import Hit
 from brain.search import Filters
+from brain.sql import records
 from brain.workspace import Workspace
 
 _WORD = re.compile(r"\w+", re.UNICODE)
@@ -26,7 +27,7 @@ def search_lake(
     share = " + ".join(f"contains(body, strip_accents($w{n}))::INT" for n in range(len(words)))
     conditions = _conditions(filters, values)
     with ws.lake.read(what="search") as con:
-        cursor_ = con.execute(
+        found = con.execute(
             f"""
             WITH docs AS (
                 SELECT *, strip_accents(lower(concat_ws(' ', title, text, url))) AS body
@@ -37,8 +38,7 @@ def search_lake(
             ORDER BY share DESC, last_at DESC, doc_id LIMIT {limit + 1} OFFSET {offset}""",
             values,
         )
-        names = [column[0] for column in cursor_.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor_.fetchall()]
+        rows = records(found)
     return [_hit(row) for row in rows[:limit]], f"plain:{offset + limit}" if len(rows) > limit else None
 
 

@@ -12,7 +12,7 @@ from brain.errors import UsageError, first_line
 from brain.intervals import iso
 from brain.models import Rejected
 from brain.snapshot import Snapshot
-from brain.sql import Connection, transaction
+from brain.sql import Connection, records, transaction
 from brain.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def begin(
             INSERT INTO store.imports (import_id, path, source, browser, profile, device, sha256, bytes, file_state,
                                        reader, started_at, status, pid)
             VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?) RETURNING import_id""",
-            [str(path), *where, taken.sha256, taken.bytes, state, reader, datetime.now(UTC), os.getpid()],
+            [_text(path), *where, taken.sha256, taken.bytes, state, reader, datetime.now(UTC), os.getpid()],
         ).fetchone()
     assert row
     return int(row[0]), source_id
@@ -90,7 +90,7 @@ def abort(ws: Workspace, import_id: int, error: BaseException) -> None:
     with ws.lake.write(what="abort import") as con:
         con.execute(
             "UPDATE store.imports SET status = 'failed', finished_at = ?, error = ? WHERE import_id = ?",
-            [datetime.now(UTC), first_line(error), import_id],
+            [datetime.now(UTC), _text(first_line(error)), import_id],
         )
 
 
@@ -99,7 +99,7 @@ def record_failure(ws: Workspace, path: Path, source: str | None, status: str, e
     with ws.lake.write(what="record import") as con:
         begun = con.execute(
             "SELECT max(import_id) FROM store.imports WHERE path = ? AND pid = ? AND status = 'failed' AND error = ?",
-            [str(path), os.getpid(), error],
+            [_text(path), os.getpid(), _text(error)],
         ).fetchone()
         if begun and begun[0]:
             return str(begun[0])
@@ -108,7 +108,7 @@ def record_failure(ws: Workspace, path: Path, source: str | None, status: str, e
             """
             INSERT INTO store.imports (import_id, path, source, started_at, finished_at, status, error, pid)
             VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?) RETURNING import_id""",
-            [str(path), source, now, now, status, error, os.getpid()],
+            [_text(path), source, now, now, status, _text(error), os.getpid()],
         ).fetchone()
     assert row
     return str(row[0])
@@ -129,7 +129,7 @@ def earlier_import_of_file(
 ) -> dict[str, Any] | None:
     """The same for a file that nobody has touched since, told without reading it."""
     condition = "path = ? AND file_state = ? AND list_contains(?, reader)"
-    return _earlier(ws, condition, [str(path), state, readers], where)
+    return _earlier(ws, condition, [_text(path), state, readers], where)
 
 
 def _earlier(
@@ -137,15 +137,15 @@ def _earlier(
 ) -> dict[str, Any] | None:
     source, browser, profile, device = where
     with ws.lake.read(what="import check") as con:
-        rows = con.execute(
+        found = con.execute(
             f"""
             SELECT import_id::VARCHAR AS id, source, browser, profile, sha256, seen, visible FROM store.imports
             WHERE {condition} AND source = ? AND device = ? AND (NOT ? OR (browser = ? AND profile = ?))
                 AND status IN ('imported', 'partial') ORDER BY import_id DESC LIMIT 1""",
             [*values, source, device, told, browser, profile],
-        ).fetchall()
-    names = ("id", "source", "browser", "profile", "sha256", "seen", "visible")
-    return dict(zip(names, rows[0], strict=True)) if rows else None
+        )
+        rows = records(found)
+    return rows[0] if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +178,23 @@ def _records(ws: Workspace, where: str, values: list[Any]) -> list[dict[str, Any
     if not ws.lake.exists:
         return []
     with ws.lake.read(what="imports") as con:
-        cursor = con.execute(
+        found = con.execute(
             f"""
             SELECT import_id::VARCHAR AS id, path, source, browser, profile, sha256, status, seen, new, updated,
                    rejected, visible, counts, seconds, error, started_at
             FROM store.imports {where} ORDER BY import_id""",
             values,
         )
-        names = [column[0] for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        rows = records(found)
     for row in rows:
         row["counts"] = json.loads(row["counts"]) if row["counts"] else {}
         row["started_at"] = iso(row["started_at"])
     return rows
+
+
+def _text(name: Path | str) -> str:
+    """A path or a line that names one, as the lake can hold it: bytes that are no UTF-8 are spelt \\xff."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def is_alive(pid: int | None) -> bool:

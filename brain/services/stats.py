@@ -6,6 +6,7 @@ from typing import Any
 from brain import intervals
 from brain.errors import UsageError
 from brain.services.coverage import Coverage, cover
+from brain.sql import records
 from brain.workspace import Workspace
 
 # Days and hours follow the user's zone, with its clock changes, at query time.
@@ -58,13 +59,8 @@ def browsing_stats(
     if "$zone" in _KEYS[by]:
         values["zone"] = interval.zone
     with ws.lake.read(what="stats") as con:
-        cursor = con.execute(
-            f"SELECT {_KEYS[by]} AS key, {measures} {tables} GROUP BY 1 ORDER BY {order}", values
-        )
-        rows = [
-            dict(zip(("key", "visits", "visible_visits", "pages", "seconds"), row, strict=True))
-            for row in cursor.fetchall()
-        ]
+        grouped = f"SELECT {_KEYS[by]} AS key, {measures} {tables} GROUP BY 1 ORDER BY {order}"
+        rows = records(con.execute(grouped, values))
         values.pop("zone", None)
         total = con.execute(f"SELECT {measures} {tables}", values).fetchone()
     assert total

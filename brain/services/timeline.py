@@ -8,6 +8,7 @@ from brain.errors import UsageError
 from brain.intervals import Interval, iso
 from brain.models import LATEST_US
 from brain.services.coverage import Coverage, cover
+from brain.sql import records
 from brain.workspace import Workspace
 
 _MINUTE = 60_000_000
@@ -35,7 +36,7 @@ def timeline(ws: Workspace, around: str | None = None, window: str = "30m", limi
     if not ws.lake.exists:
         return Timeline([], cover(ws, interval))
     with ws.lake.read(what="timeline") as con:
-        rows = con.execute(
+        found = con.execute(
             f"""
             SELECT epoch_us(visited_at) AS at, 'page' AS kind, {ids.sql("v", "visit_key")} AS id,
                    coalesce(v.title, u.title) AS title, u.url,
@@ -50,9 +51,8 @@ def timeline(ws: Workspace, around: str | None = None, window: str = "30m", limi
                 AND last_at >= make_timestamptz($1) AND last_at < make_timestamptz($2)
             ORDER BY 1, 3 LIMIT $3""",
             [start, end, limit],
-        ).fetchall()
-    names = ("at", "kind", "id", "title", "url", "origin")
-    items = [dict(zip(names, row, strict=True)) | {"at": iso(row[0])} for row in rows]
+        )
+        items = [item | {"at": iso(item["at"])} for item in records(found)]
     return Timeline(items, cover(ws, interval))
 
 
