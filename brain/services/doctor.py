@@ -13,6 +13,7 @@ from brain import migrations
 from brain.errors import BrainError
 from brain.intervals import iso
 from brain.services import import_log
+from brain.services.import_files import remove_leftovers
 from brain.services.index_documents import index_documents
 from brain.workspace import Workspace
 
@@ -63,10 +64,7 @@ def diagnose(ws: Workspace, fix: bool = False) -> Diagnosis:
 
 def _mend(ws: Workspace) -> None:
     ws.lake.ensure()
-    for old in ws.home.cache.glob("import-*"):
-        pid = old.name.split("-")[1]
-        if pid.isdecimal() and not import_log.is_alive(int(pid)):
-            shutil.rmtree(old, ignore_errors=True)
+    remove_leftovers(ws)
     for path in _open_to_others(ws):
         path.chmod(0o700 if path.is_dir() else 0o600)
     import_log.mark_interrupted(ws)
