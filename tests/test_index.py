@@ -48,6 +48,15 @@ def test_rows_added_after_the_keyword_index_was_built_are_found_at_once(index: I
     assert sorted(ids(index, "zebra")) == ["p0000000000000001", "p0000000000000002"]
 
 
+def test_what_comes_after_the_indexes_were_brought_up_to_date_gets_its_vector(index: Index) -> None:
+    index.prepare(Concepts().identity)
+    for start in (0, 20):
+        index.upsert([page(start + number, f"title {start + number}") for number in range(20)])
+        assert index.embed_pending(Concepts()) == 20
+        index.optimize()
+    assert index.pending() == 0
+
+
 def test_unchanged_text_keeps_its_vector_and_new_text_waits_for_one(index: Index) -> None:
     embedder = Concepts()
     index.upsert([page(1, "Baking bread", visit_count=1), page(2, "Cheap flights")])

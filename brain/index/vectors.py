@@ -67,10 +67,12 @@ def _commit(table: Any, portions: list[pa.Table]) -> None:
     data = pa.concat_tables(portions) if portions else None
     if data is None or not data.num_rows:
         return
+    # LanceDB 0.40 panics where a condition meets the index of the key; without it the id column is read whole.
     retry(
         lambda: (
             table.merge_insert("id")
             .when_matched_update_all(where="target.text_hash = source.text_hash")
+            .use_index(False)
             .execute(data)
         )
     )
