@@ -67,6 +67,7 @@ def test_a_sound_lake_has_no_fault_but_a_missing_model(lake: Workspace) -> None:
             "schema",
             "locks",
             "integrity",
+            "key",
             "imports",
             "model",
             "index",
@@ -196,6 +197,27 @@ def test_a_document_missing_from_the_index_is_found_and_indexed(lake: Workspace)
     assert (check.ok, check.detail, check.fix) == (False, "1 documents are not in the index", "brain index")
     index_documents(lake)
     assert "not in the index" not in look(lake, "index").detail
+
+
+def test_a_rebuild_mends_an_index_whose_pointer_is_damaged(lake: Workspace) -> None:
+    (lake.home.index / "live.json").write_text("{")
+    assert "brain index --rebuild" in look(lake, "index").detail
+    index_documents(lake, rebuild=True)
+    assert "1 documents" in look(lake, "index").detail
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [(None, "missing"), (b"short", "damaged"), (bytes(32), "not the one this lake was made with")],
+)
+def test_a_key_that_is_not_the_lakes_is_found(lake: Workspace, key: bytes | None, said: str) -> None:
+    path = lake.home.keys / "lake.key"
+    assert look(lake, "key").ok
+    path.write_bytes(key) if key else path.unlink()
+    check = look(Workspace(lake.settings), "key")
+    assert not check.ok
+    assert said in check.detail
+    assert check.fix == "put it back from a backup of this home"
 
 
 def test_a_missing_model_is_told_with_the_command_that_installs_it(lake: Workspace) -> None:

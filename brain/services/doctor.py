@@ -15,6 +15,8 @@ from brain.intervals import iso
 from brain.services import import_log
 from brain.services.import_files import remove_leftovers
 from brain.services.index_documents import index_documents
+from brain.sql import frame
+from brain.urls import page_ids
 from brain.workspace import Workspace
 
 
@@ -147,6 +149,19 @@ def _integrity(ws: Workspace) -> Check:
     return Check("integrity", True, "every row has its counterpart, none stands twice")
 
 
+def _key(ws: Workspace) -> Check:
+    mend = "put it back from a backup of this home"
+    with ws.lake.read(what="doctor") as con:
+        some = frame(con, "SELECT page_id, url_norm FROM store.urls LIMIT 1")
+    try:
+        made = page_ids(some["url_norm"], ws.key)
+    except BrainError as error:
+        return Check("key", False, str(error), mend)
+    if made.to_list() != some["page_id"].to_list():
+        return Check("key", False, f"{ws.home.keys / 'lake.key'} is not the one this lake was made with", mend)
+    return Check("key", True, "the lake's own")
+
+
 def _imports(ws: Workspace) -> Check:
     with ws.lake.read(what="doctor") as con:
         rows = con.execute("""
@@ -217,10 +232,11 @@ _CHECKS: dict[str, Callable[[Workspace], Check]] = {
     "schema": _schema,
     "locks": _locks,
     "integrity": _integrity,
+    "key": _key,
     "imports": _imports,
     "model": _model,
     "index": _index,
     "inbox": _inbox,
     "clock": _clock,
 }
-_NEED_LAKE = {"permissions", "schema", "locks", "integrity", "imports", "index", "inbox", "clock"}
+_NEED_LAKE = {"permissions", "schema", "locks", "integrity", "key", "imports", "index", "inbox", "clock"}

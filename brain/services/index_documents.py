@@ -49,10 +49,10 @@ def index_documents(
     if not rebuild and _is_current(ws):
         return IndexReport(0, 0, 0, 0, round(time.monotonic() - started, 3), [])
     embedder, reason = ws.embedder_or_none() if embed else (None, None)
-    ws.index.prepare(embedder.identity if embedder and ws.index.model in (None, embedder.identity) else None)
-    if rebuild:
+    if rebuild:  # before anything else asks the index, which may be damaged
         ws.index.drop()
         _mark_all_stale(ws)
+    ws.index.prepare(embedder.identity if embedder and ws.index.model in (None, embedder.identity) else None)
     refresh_pages(ws, say)
     indexed, removed = _write_stale(ws, say)
     embedded = _embed(ws, embedder, say) if embedder else 0
