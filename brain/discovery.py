@@ -106,7 +106,8 @@ def browser_of(path: Path) -> tuple[str, str | None]:
     Known places count wherever they stand in the path, so that copied folders are recognised too; failing that, a
     browser's name in a folder's or the file's name.
     """
-    parts = path.absolute().parts
+    # A name that is not UTF-8 is still a name, and has to go into the lake as text.
+    parts = tuple(part.encode("utf-8", "replace").decode() for part in path.absolute().parts)
     lower = [part.lower() for part in parts]
     best: tuple[int, int, str, str] | None = None
     for place in PLACES:

@@ -101,7 +101,7 @@ def _state(original: Path) -> tuple[tuple[int, ...] | None, ...]:
     """What tells whether a file or its logs changed. Raises SourceError for what is no file with content."""
     main = original.stat()
     if stat.S_ISDIR(main.st_mode):
-        raise SourceError(f"{original} is a folder, not a file")
+        raise SourceError(f"{original} is a folder, and no history was found in it")
     if not stat.S_ISREG(main.st_mode):
         raise SourceError(f"{original} is no regular file")
     states: list[tuple[int, ...] | None] = []

@@ -56,6 +56,8 @@ def test_help_loads_nothing_heavy() -> None:
         (["--debug", "search", "--home=a b", "q"], (["--debug", "--home=a b"], ["search", "q"])),
         (["search", "--", "--json", "--home"], ([], ["search", "--", "--json", "--home"])),
         (["stats", "--home"], (["--home"], [])),
+        (["stats", "--home="], (["--home"], [])),
+        (["stats", "--home", ""], (["--home"], [])),
     ],
 )
 def test_root_options_are_taken_from_anywhere_before_a_bare_double_dash(
@@ -84,6 +86,9 @@ def test_home_after_the_command_means_that_lake(brain, home: Path, tmp_path: Pat
         (["--home"], 2, "requires an argument"),
         (["sql", "SELECT 1"], 1, "there is no lake"),
         (["sample", "x", "--end", "soon"], 2, "not a date: 'soon'"),
+        (["sample", "x", "--end", "0001-01-01"], 2, "1990 to 2200"),
+        (["sample", __file__], 2, "cannot be written"),
+        (["search", "x", "--home", __file__], 2, "Not a directory"),
     ],
 )
 def test_a_fault_is_one_line_on_stderr_and_one_document_with_json(brain, home, argv, code, said) -> None:
@@ -167,6 +172,21 @@ def test_streams_are_utf8_in_any_locale(home: Path) -> None:
     ran = command("search", "日本", "--json", "--kind", "家", LC_ALL="C", PYTHONIOENCODING="ascii")
     assert "家" in ran.stderr.decode("utf-8")
     assert ran.returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="arguments are bytes on POSIX only")
+def test_bytes_that_are_no_utf8_are_taken_for_unknown_characters(sample_lake, brain) -> None:
+    odd = os.fsdecode(b"z\xff")
+    assert brain("search", "zebra", "--domain", odd).code == 0
+    assert brain("sql", f"SELECT '{odd}' AS a", "--json").json == [{"a": "z\ufffd"}]
+
+
+@pytest.mark.parametrize("kept", ["[]", '{"sources": 3}', "{"])
+def test_a_damaged_file_of_kept_counts_is_made_anew(brain, workspace, kept: str) -> None:
+    workspace.lake.ensure()
+    workspace.home.cache.mkdir(exist_ok=True)
+    (workspace.home.cache / "coverage.json").write_text(kept)
+    assert brain("search", "x", "--json").json["coverage"]["pending"] == 0
 
 
 def test_version_is_the_packages(brain) -> None:

@@ -555,3 +555,21 @@ class TestKills:
         assert rows(ws, "SELECT count(*), count(DISTINCT id) FROM visits") == [(20_000, 20_000)]
         assert rows(ws, "SELECT count(*), count(DISTINCT visit_id) FROM observations") == [(20_000, 20_000)]
         assert rows(ws, "SELECT count(*), count(DISTINCT id) FROM pages") == [(4_000, 4_000)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux only")
+def test_names_that_are_no_utf8_are_imported_recorded_and_stop_no_other_file(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / os.fsdecode(b"chrome-\xff")
+    folder.mkdir()
+    good = chromium(folder / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])
+    bad = folder / "wrong"
+    bad.write_text("no database")
+    assert [o.status for o in import_files(workspace, [bad, good, CHROMIUM]).imports] == [
+        "failed",
+        "imported",
+        "imported",
+    ]
+    assert one(workspace, good).status == "unchanged"
+    assert rows(workspace, "SELECT count(*) FROM imports WHERE path LIKE '%chrome-\\xff%'") == [(2,)]

@@ -17,7 +17,7 @@ def main(argv: list[str] | None = None) -> int:
     _force_utf8()
     # LanceDB reads this when it is loaded, and warns of things that are as they should be.
     os.environ.setdefault("LANCEDB_LOG", "error")
-    flags, args = hoist(sys.argv[1:] if argv is None else argv)
+    flags, args = hoist([_as_text(word) for word in (sys.argv[1:] if argv is None else argv)])
     as_json, debug = "--json" in flags, "--debug" in flags
     try:
         from brain.cli.app import app
@@ -46,16 +46,25 @@ def hoist(argv: list[str]) -> tuple[list[str], list[str]]:
     rest: list[str] = []
     words = iter(argv[:end])
     for word in words:
-        if word in _FLAGS or word.startswith("--home="):
+        if word in _FLAGS or (word.startswith("--home=") and word != "--home="):
             front.append(word)
+        elif word == "--home=":  # an empty variable does not mean the folder one happens to be in
+            return [*front, "--home"], []
         elif word == "--home":
             folder = next(words, None)
-            if folder is None:  # alone, so that Typer names what is missing
+            if not folder:  # alone, so that Typer names what is missing
                 return [*front, word], []
             front.append(f"--home={folder}")
         else:
             rest.append(word)
     return front, [*rest, *argv[end:]]
+
+
+def _as_text(word: str) -> str:
+    """The word with U+FFFD for bytes that are no UTF-8, which nothing behind can hold; a file's name stays."""
+    if word.isascii() or os.path.lexists(word):
+        return word
+    return os.fsencode(word).decode("utf-8", "replace") if os.name == "posix" else word
 
 
 def _report(error: Exception, as_json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from brain.cli.state import State
+from brain.errors import UsageError
 
 if TYPE_CHECKING:
     from brain.render import Screen
@@ -38,8 +39,11 @@ def sample(
     from brain.sample import generate
 
     state: State = ctx.obj
-    with state.progress() as progress:
-        report = generate(folder, scale, seed, _instant(end), lambda step: progress(step, 0, None))
+    try:
+        with state.progress() as progress:
+            report = generate(folder, scale, seed, _instant(end), lambda step: progress(step, 0, None))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
     state.show(report, lambda screen: _draw_sample(screen, report))
 
 
@@ -67,16 +71,18 @@ def evaluate(
 def _instant(text: str | None) -> date | datetime | None:
     from datetime import UTC
 
-    from brain.errors import UsageError
-
     if text is None:
         return None
     try:
-        if len(text) == 10:
-            return date.fromisoformat(text)
-        moment = datetime.fromisoformat(text)
+        moment: date | datetime = (
+            date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
+        )
     except ValueError as error:
         raise UsageError(f"not a date: {text!r}; write it like 2026-11-30") from error
+    if not 1990 <= moment.year <= 2200:
+        raise UsageError(f"no browser history ends in {text!r}; name a day of the years 1990 to 2200")
+    if not isinstance(moment, datetime):
+        return moment
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from brain.errors import UsageError
 from brain.intervals import Interval, iso
 from brain.workspace import Workspace
 
@@ -66,8 +67,10 @@ def read(ws: Workspace) -> dict[str, Any]:
     for _ in range(2):
         try:
             counts: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            return counts
-        except (FileNotFoundError, ValueError):
+            return {"sources": list(counts["sources"]), "pending": int(counts["pending"])}
+        except NotADirectoryError as error:
+            raise UsageError(f"the home {ws.home.root} cannot be used: {error.strerror}") from error
+        except (FileNotFoundError, ValueError, TypeError, LookupError):
             if not ws.lake.exists:
                 break
             ws.home.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
