@@ -141,6 +141,10 @@ def load(home: Path | str | None = None) -> Settings:
         root = Home(named.expanduser().absolute())
     except RuntimeError as error:
         raise UsageError(f"there is no user {named.parts[0]} to put the home {named} at") from error
+    if "?" in str(root.root):
+        raise UsageError(
+            f"DuckDB keeps no log in a folder with ? in its name; choose another home than {root.root}"
+        )
     values = _read_config(root.config)
     zone = os.environ.get("BRAIN_TZ") or values.get("timezone") or _system_zone()
     try:

@@ -1,5 +1,6 @@
 """The command's manners: exit codes, streams, one JSON document, options anywhere, a light start."""
 
+import errno
 import json
 import os
 import re
@@ -89,6 +90,7 @@ def test_home_after_the_command_means_that_lake(brain, home: Path, tmp_path: Pat
         (["sample", "x", "--end", "0001-01-01"], 2, "1990 to 2200"),
         (["sample", __file__], 2, "cannot be written"),
         (["search", "x", "--home", __file__], 2, "Not a directory"),
+        (["stats", "--home", "what?"], 2, "choose another home"),
     ],
 )
 def test_a_fault_is_one_line_on_stderr_and_one_document_with_json(brain, home, argv, code, said) -> None:
@@ -136,6 +138,16 @@ def test_an_unforeseen_fault_is_one_line_and_debug_shows_where(brain, home: Path
             "message": "ZeroDivisionError: division by zero; run with --debug to see where",
         }
     }
+
+
+def test_a_full_disk_is_told_with_what_to_do(brain, home: Path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("brain.config.load", full)
+    ran = brain("status", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.err)["error"]["code"] == "disk"
 
 
 def test_ctrl_c_is_one_line(brain, home: Path, monkeypatch) -> None:

@@ -4,6 +4,7 @@ Nothing of the lake is imported here: `brain --help` must cost hardly more than 
 """
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -87,6 +88,9 @@ def _report(error: Exception, as_json: bool) -> int:
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":
         _say("interrupted", "stopped", as_json)
+        return 1
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        _say("disk", "the disk is full; free some space, then run the command again", as_json)
         return 1
     _say("internal", f"{type(error).__name__}: {first_line(error)}; run with --debug to see where", as_json)
     return 1
