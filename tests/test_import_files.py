@@ -573,3 +573,9 @@ def test_names_that_are_no_utf8_are_imported_recorded_and_stop_no_other_file(
     ]
     assert one(workspace, good).status == "unchanged"
     assert rows(workspace, "SELECT count(*) FROM imports WHERE path LIKE '%chrome-\\xff%'") == [(2,)]
+
+
+def test_an_unknown_browser_is_refused_before_anything_is_made(home: Path, workspace: Workspace) -> None:
+    with pytest.raises(UsageError, match="unknown browser 'netscape'; known: chrome, "):
+        import_files(workspace, [CHROMIUM], ImportOptions(browser="netscape"))
+    assert not home.exists()

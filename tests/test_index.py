@@ -251,7 +251,8 @@ def test_two_runs_that_write_the_same_documents_at_once_take_none_for_removed(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import_files(
-        workspace, [chromium(tmp_path / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])]
+        workspace,
+        [chromium(tmp_path / "History", [Visit("2026-11-01T10:00:00Z", "https://a.example/", "A")])],
     )
     write = workspace.index.upsert
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from brain import migrations
-from brain.errors import BrainError
+from brain.errors import BrainError, IndexUnavailable, LakeBusy, LakeError
 from brain.intervals import iso
 from brain.services import import_log
 from brain.services.import_files import remove_leftovers
@@ -58,10 +58,18 @@ def diagnose(ws: Workspace, fix: bool = False) -> Diagnosis:
         try:
             checks.append(look(ws))
         except BrainError as error:
-            checks.append(Check(name, False, str(error), "brain doctor --fix"))
+            checks.append(Check(name, False, str(error), _remedy(error)))
         except OSError as error:
             checks.append(Check(name, False, f"cannot be looked at: {error}"))
     return Diagnosis(checks)
+
+
+def _remedy(error: BrainError) -> str:
+    if isinstance(error, LakeBusy):
+        return "wait for it to end, then look again"
+    if isinstance(error, LakeError):
+        return "restore a backup, or move lake.duckdb away and import the files anew"
+    return "brain index --rebuild" if isinstance(error, IndexUnavailable) else "brain doctor --fix"
 
 
 def _mend(ws: Workspace) -> None:
@@ -158,7 +166,9 @@ def _key(ws: Workspace) -> Check:
     except BrainError as error:
         return Check("key", False, str(error), mend)
     if made.to_list() != some["page_id"].to_list():
-        return Check("key", False, f"{ws.home.keys / 'lake.key'} is not the one this lake was made with", mend)
+        return Check(
+            "key", False, f"{ws.home.keys / 'lake.key'} is not the one this lake was made with", mend
+        )
     return Check("key", True, "the lake's own")
 
 
@@ -218,7 +228,7 @@ def _clock(ws: Workspace) -> Check:
     with ws.lake.read(what="doctor") as con:
         row = con.execute("SELECT max(visited_at) FROM store.visits").fetchone()
     newest = row[0] if row else None
-    if newest and newest > ws.settings.now() + timedelta(days=1):
+    if newest and newest - timedelta(days=1) > ws.settings.now():
         return Check(
             "clock", False, f"the newest visit lies ahead: {iso(newest)}", "check this machine's clock"
         )

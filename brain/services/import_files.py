@@ -16,6 +16,7 @@ from typing import Any
 
 from brain import discovery, importers, snapshot
 from brain.errors import EmptySource, SourceError, UsageError
+from brain.models import BROWSERS
 from brain.progress import Progress, silent
 from brain.services import coverage, import_log
 from brain.services._import_run import ImportRun, RunTotals, fingerprint
@@ -77,8 +78,10 @@ def import_files(
 ) -> ImportReport:
     """Import every file named, and every file found in folders named. One bad file never stops the others.
 
-    Raises UsageError when no paths are given; what happens to each file is in its outcome.
+    Raises UsageError when no paths are given or the browser is unknown; what happens to each file is in its outcome.
     """
+    if options.browser is not None and options.browser not in BROWSERS:
+        raise UsageError(f"unknown browser {options.browser!r}; known: {', '.join(BROWSERS)}")
     files = list(find_files(paths))
     if not files:
         raise UsageError("nothing to import: name a file or a folder, or use --auto")
