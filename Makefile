@@ -35,7 +35,7 @@ bench-quick: model
 
 lab: $(VENV)/.lab model
 	@test -f $(DEMO)/lake.duckdb || $(BIN)/brain demo --keep $(DEMO)
-	BRAIN_HOME=$(abspath $(DEMO)) $(BIN)/jupyter lab --notebook-dir notebooks
+	BRAIN_HOME="$${BRAIN_HOME:-$(abspath $(DEMO))}" $(BIN)/jupyter lab --notebook-dir notebooks
 
 # --- what the above rest on -------------------------------------------------------------------------------
 

@@ -32,6 +32,9 @@ ALL_TERMS_BONUS = 0.12
 # Scores of relevant answers: 5% lie under .30 on queries in other words, 5% under .54 on Cranfield. Best scores
 # of queries whose answer is in another collection: median .26 and .40.
 FLOOR = 0.30
+NEIGHBOUR_FLOOR = (
+    0.20  # cosine of two titles on one subject; unlike a query, a title is not asked in other words
+)
 KEPT_COVERAGE = 0.6  # share of the query's terms from which words alone keep a hit
 WORDS_SAY = 0.6  # how far words alone can bring relevance, where meaning says no
 SEMANTIC_FLOOR = 0.25  # cosine from which a hit is called semantic

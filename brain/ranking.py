@@ -273,8 +273,8 @@ def _order(
         own = words + meaning + bonus
         # A row that has most of the words is never hidden for what the model thinks of it.
         keep = (own >= fusion.FLOOR) | ((coverage >= fusion.KEPT_COVERAGE) & (bm25 > 0)) | (verbatim > 0)
-        if not query.text:  # neighbours of an item: the nearest there are
-            keep = known
+        if not query.text:  # neighbours of an item: whatever is nearer than chance
+            keep = known & (cosine >= fusion.NEIGHBOUR_FLOOR)
         by_words = fusion.keyword_relevance(bm25, coverage, view.rows)
         relevance = np.maximum(
             fusion.hybrid_relevance(own), by_words * (fusion.WORDS_SAY if trust == 1.0 else 1.0)

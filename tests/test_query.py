@@ -200,7 +200,9 @@ class TestCaps:
         )
         said, peak_mb = run.stdout.splitlines()
         assert said == "the query needs more memory than it may have; narrow it or add a LIMIT"
-        assert int(peak_mb) < 2_500
+        assert (
+            int(peak_mb) < 4_000
+        )  # without the cap it takes all there is; what is counted late comes on top
 
     def test_the_caps_cannot_be_changed(self, lake: Workspace) -> None:
         with lake.lake.snapshot() as con:

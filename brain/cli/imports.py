@@ -74,6 +74,7 @@ def import_(
     Files may be in use by the browser. Importing a file again adds only what is new in it.
     """
     from brain import intervals
+    from brain.errors import BrainError
     from brain.services.import_files import ImportOptions, import_files
     from brain.services.index_documents import index_documents
 
@@ -83,7 +84,12 @@ def import_(
     options = ImportOptions(browser, profile, device, dry_run, since_us)
     with state.progress() as progress:
         report = import_files(state.ws, [*(paths or []), *files], options, progress)
-        indexed = None if no_index or dry_run else index_documents(state.ws, progress=progress)
+        indexed, fault = None, None
+        try:
+            if not (no_index or dry_run):
+                indexed = index_documents(state.ws, progress=progress)
+        except BrainError as error:  # what was imported is safe, and is told first
+            fault = error
 
     def draw(screen: "Screen") -> None:
         _draw_report(screen, report, dry_run)
@@ -96,6 +102,8 @@ def import_(
 
     skipped = [{"path": s.path, "reason": s.reason} for s in left_out]
     state.show(report.as_dict() | ({"left_out": skipped} if auto else {}) | {"index": indexed}, draw)
+    if fault:
+        raise fault
     _exit_by(report)
 
 

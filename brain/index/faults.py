@@ -14,11 +14,14 @@ _ATTEMPTS = 12
 def guarded() -> Iterator[None]:
     """Turn what LanceDB and the file system raise into IndexUnavailable with one line.
 
-    LanceDB has no error base of its own: it raises RuntimeError, ValueError and OSError.
+    LanceDB has no error base of its own: it raises RuntimeError, ValueError and OSError, and for its own bugs a
+    RustPanic that it does not export.
     """
     try:
         yield
-    except (RuntimeError, ValueError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, RuntimeError | ValueError | OSError) and type(error).__name__ != "RustPanic":
+            raise
         raise IndexUnavailable(
             f"the search index cannot be used ({first_line(error)[:200]}); `brain index --rebuild` makes it anew"
         ) from error
