@@ -27,11 +27,15 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Retrieval needs judged sets, which do not ship: make bench JUDGED="a.json b.json"
+BENCHES := bench/import_history.py bench/leases.py bench/search_speed.py bench/embedding.py
+
 bench: model
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done
+	@test -z "$(JUDGED)" || $(BIN)/python bench/retrieval.py $(JUDGED)
 
 bench-quick: model
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script --quick; done
+	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
 lab: $(VENV)/.lab model
 	@test -f $(DEMO)/lake.duckdb || $(BIN)/brain demo --keep $(DEMO)

@@ -89,7 +89,10 @@ def main() -> None:
     parser.add_argument("--titles", type=int, default=1_000)
     parser.add_argument("--passages", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round of few texts: does it run at all")
     args = parser.parse_args()
+    if args.quick:
+        args.titles, args.passages, args.rounds = 64, 8, 1
     install.install()
     ours = load()
     with contextlib.ExitStack() as stack:

@@ -1,6 +1,6 @@
 """Chromium History into the lake: time and memory against a bare copy and against browserexport.
 
-    python bench/import_history.py [--scale 1m] [--rounds 3] [--peer-python PYTHON]
+    python bench/import_history.py [--quick] [--scale 1m] [--rounds 3] [--peer-python PYTHON]
 
 The bare copy is SQLite -> Arrow -> DuckDB of the same columns with no rule applied: what the disk and the two
 libraries need at the least. browserexport merges the file in memory and stores nothing; give the interpreter of
@@ -107,11 +107,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--scale", default="1m")
+    parser.add_argument("--quick", action="store_true", help="one round of a small file: does it run at all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-python")
     parser.add_argument("--history", type=Path, help="use this file instead of a generated one")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.quick:
+        options.scale, options.rounds = "demo", 1
     if options.child:
         child(options.child[0], Path(options.child[1]), Path(options.child[2]))
         return

@@ -135,7 +135,10 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--quick", action="store_true", help="one round of a small table: does it run at all")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.documents, arguments.rounds = 2_000, 1
     maker = Synthetic()
     queries = titles(arguments.rounds, 3, _SEED + 1)
     given = Given(maker, queries)

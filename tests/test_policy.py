@@ -80,8 +80,8 @@ def test_ordinary_addresses_are_not_denied_by_default() -> None:
 def test_the_allow_list_lets_a_scheme_or_one_of_its_paths_in() -> None:
     assert not denied("file:///home/me/a.pdf", allow=["file:"])
     assert denied("chrome://settings", allow=["file:"])
-    assert not denied("file:///home/me/work/a.pdf", allow=["file:///home/me/work"])
-    assert denied("file:///home/me/workshop/a.pdf", allow=["file:///home/me/work/"])
+    assert not denied("file:///home/me/docs/a.pdf", allow=["file:///home/me/docs"])
+    assert denied("file:///home/me/docsets/a.pdf", allow=["file:///home/me/docs/"])
 
 
 @pytest.mark.parametrize(
