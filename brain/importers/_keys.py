@@ -1,6 +1,7 @@
 """Looking up many row ids at once."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,11 @@ class Keys:
         if len(keys) and int(keys[-1]) - int(keys[0]) <= 4 * len(keys) + 65_536:
             self._table = np.full(int(keys[-1]) - int(keys[0]) + 1, -1, np.int32)
             self._table[keys - keys[0]] = np.arange(len(keys), dtype=np.int32)
+
+    @classmethod
+    def of(cls, parts: Iterable[Int64s]) -> Self:
+        """The distinct numbers of all parts, in any order; none where there is no part."""
+        return cls(np.unique(np.concatenate([np.empty(0, np.int64), *parts])))
 
     def find(self, wanted: Int64s) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
         """For each of `wanted`: whether it is among the keys, and at which place (any place where it is not)."""

@@ -8,7 +8,7 @@ the bad bytes replaced by U+FFFD.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ from brain.errors import SourceError
 from brain.importers._keys import Int64s, Keys
 from brain.models import Rejected
 
-CellType = Literal["int", "text"]
+CellType = Literal["int", "text", "real"]
 BATCH_ROWS = 122_880
 HEADER = b"SQLite format 3\x00"
-_ARROW: dict[CellType, pa.DataType] = {"int": pa.int64(), "text": pa.string()}
+_ARROW: dict[CellType, pa.DataType] = {"int": pa.int64(), "text": pa.string(), "real": pa.float64()}
 # sqlite3 decodes its own messages strictly, and they quote the damaged file.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -185,6 +185,9 @@ class Reader:
             kind = _ARROW[column.type]
             if array.null_count == len(array):
                 array = pa.nulls(len(array), kind)
+            if column.type == "real" and pa.types.is_integer(array.type):
+                # SQLite keeps whole numbers of a REAL column as integers here and there.
+                array = array.cast(kind, safe=False)
             if array.type != kind or (column.required and array.null_count):
                 return None
             arrays.append(_valid_text(array) if column.type == "text" else array)
@@ -194,7 +197,7 @@ class Reader:
         self, table: str, query: str, wanted: tuple[Column, ...]
     ) -> tuple[pa.RecordBatch, list[Rejected], int | None, str | None]:
         """The same rows through sqlite3: the good ones, the rejects, the last key seen and the damage met."""
-        good: list[tuple[int | str | None, ...]] = []
+        good: list[tuple[int | str | float | None, ...]] = []
         rejects: list[Rejected] = []
         last, damage = None, None
         try:
@@ -205,7 +208,7 @@ class Reader:
                 if cells is not None:
                     good.append(cells)
         except _DAMAGE as error:
-            damage = _one_line(error)
+            damage = one_line(error)
         columns = list(zip(*good, strict=True)) or [()] * len(wanted)
         arrays = [
             pa.array(values, _ARROW[column.type]) for column, values in zip(wanted, columns, strict=True)
@@ -226,7 +229,7 @@ def reading(path: Path) -> Iterator[Reader]:
         try:
             fast = adbc.connect(path.absolute().as_uri())
         except adbc.Error as error:
-            raise SourceError(f"{path.name} cannot be opened: {_one_line(error)}") from error
+            raise SourceError(f"{path.name} cannot be opened: {one_line(error)}") from error
         with closing(fast):
             yield Reader(path, tables, fast, plain, (adbc.Error,))
 
@@ -253,24 +256,24 @@ def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise SourceError(f"{path.name} cannot be read as an SQLite database: {_one_line(error)}") from error
+        raise SourceError(f"{path.name} cannot be read as an SQLite database: {one_line(error)}") from error
 
 
 def _cells(
     where: str, row: tuple[Any, ...], wanted: tuple[Column, ...], rejects: list[Rejected]
-) -> tuple[int | str | None, ...] | None:
+) -> tuple[int | str | float | None, ...] | None:
     """The row in the types wanted, or None (and a reject) when a required cell is missing or wrong."""
-    cells: list[int | str | None] = []
+    cells: list[int | str | float | None] = []
     for column, raw in zip(wanted, row, strict=True):
         try:
-            cell = _as_int(raw) if column.type == "int" else _as_text(raw)
+            cell = _READERS[column.type](raw)
         except ValueError:
             cell = None
             if not column.required:
-                kept = f"{column.name} is not a whole number: {_shown(raw)}; the rest of the record was taken"
+                kept = f"{column.name} is not {_NAMED[column.type]}: {_shown(raw)}; the rest of the record was taken"
                 rejects.append(Rejected(where, kept))
         if cell is None and column.required:
-            said = "missing" if raw is None else f"not a whole number: {_shown(raw)}"
+            said = "missing" if raw is None else f"not {_NAMED[column.type]}: {_shown(raw)}"
             rejects.append(Rejected(where, f"{column.name} is {said}"))
             return None
         cells.append(cell)
@@ -286,16 +289,41 @@ def _as_int(raw: Any) -> int | None:
             raise ValueError
         number = int(raw)
     else:
-        number = int(raw.decode("ascii", "strict"))
+        number = int(_number(raw))
     if not _LOWEST <= number <= _HIGHEST:
         raise ValueError
     return number
+
+
+def _as_real(raw: Any) -> float | None:
+    """A number however it is stored. Raises ValueError for anything else, infinity and NaN."""
+    if raw is None:
+        return None
+    number = float(_number(raw) if isinstance(raw, bytes) else raw)
+    if number - number != 0:
+        raise ValueError
+    return number
+
+
+def _number(raw: bytes) -> str:
+    """Text that may be a number to SQLite; Python would also take 1_000 for one. Raises ValueError."""
+    if b"_" in raw:
+        raise ValueError
+    return raw.decode("ascii", "strict")
 
 
 def _as_text(raw: Any) -> str | None:
     if raw is None:
         return None
     return _text(raw) if isinstance(raw, bytes) else str(raw)
+
+
+_READERS: dict[CellType, Callable[[Any], int | str | float | None]] = {
+    "int": _as_int,
+    "text": _as_text,
+    "real": _as_real,
+}
+_NAMED: dict[CellType, str] = {"int": "a whole number", "text": "text", "real": "a number"}
 
 
 def _text(raw: bytes) -> str:
@@ -327,7 +355,8 @@ def _shown(raw: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """What SQLite says, in one printable line."""
     if isinstance(error, UnicodeDecodeError):
         return "its schema is damaged"
     return " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())[:200]

@@ -23,6 +23,8 @@ from brain.importers._sqlite import Column
 from brain.models import NAVIGATIONS, ORIGINS, Batch, Rejected, as_record_batch
 
 NAME = "chromium"
+SOURCE = "chromium"
+BROWSER = "chromium"  # that of the path or the person comes first
 VERSION = 1  # raised when the same bytes are read differently
 
 # 1601-01-01 (the epoch of Windows FILETIME) to 1970-01-01, in microseconds.
@@ -107,7 +109,7 @@ def read(path: Path) -> Generator[Batch | Rejected]:
             batch = _urls(rows)
             known.append(batch.column("url_ref").to_numpy())
             yield Batch("urls", batch)
-        refs = Keys(np.unique(np.concatenate([np.empty(0, np.int64), *known])))
+        refs = Keys.of(known)
         for rows in db.rows("visits", _VISITS):
             if isinstance(rows, Rejected):
                 yield rows

@@ -7,6 +7,9 @@ writes
 
     chrome/Default/History                          Chromium, months of visits
     firefox/<profile>/places.sqlite                 Firefox, the same person's second browser
+    safari/History.db, qutebrowser/history.sqlite   a Mac at work that syncs with a phone, and a short trial
+    chrome/Default/Bookmarks, bookmarks/, safari/   what this person kept: the browser's file, an older export, Safari
+    tabs/                                           tabs saved by OneTab and Tab Session Manager
     queries.json                                    questions with known answers (see `brain.sample.queries`)
 
 The same scale, seed and end give the same rows. The person, the hosts (all under `.example`) and every text are

@@ -49,6 +49,12 @@ def write(path: Path, world: World, trail: Trail) -> dict[str, int]:
     return {"urls": len(order) + len(expired), "visits": len(trail.at)}
 
 
+def forgotten(world: World, trail: Trail) -> list[tuple[int, int]]:
+    """(page, instant) of the visits that the browser forgot, a year and more before the first it keeps."""
+    first = int(trail.at[0])
+    return [(page, first - (400 + n % 90) * 86_400 * SECOND) for n, page in enumerate(world.expired)]
+
+
 def _number_pages(trail: Trail, pages: int) -> tuple[Ints, Ints]:
     """The visited pages by first visit, and each page's row id (0 where never visited)."""
     distinct, first = np.unique(trail.page, return_index=True)
@@ -68,8 +74,7 @@ def _urls(
     counted = np.bincount(trail.page[~frame & (trail.how != How.RELOAD)], minlength=pages)
     typed = np.bincount(trail.page[trail.how == How.TYPED], minlength=pages)
     seen_outside_frames = np.bincount(trail.page[~frame], minlength=pages) > 0
-    # Pages whose visits the browser has already forgotten: a year and more before the first visit kept.
-    last[expired] = trail.at[0] - (400 + np.arange(len(expired)) % 90) * 86_400 * SECOND
+    last[expired] = [at for _, at in forgotten(world, trail)]
     counted[expired] = 1
     everything = np.concatenate([order, expired])
     insert(

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from brain.sample import firefox_bookmarks
 from brain.sample.pages import World
 from brain.sample.sqlite_file import fresh, insert
 from brain.sample.trail import How, Trail
@@ -33,7 +34,7 @@ _ROOTS = ("root", "menu", "toolbar", "tags", "unfiled", "mobile")
 
 
 def write(path: Path, world: World, trail: Trail, rng: np.random.Generator) -> dict[str, int]:
-    """Write the file and return its rows per table (moz_places, moz_historyvisits)."""
+    """Write the file and return its rows per table, and its bookmarks as `bookmarks`."""
     distinct, first = np.unique(trail.page, return_index=True)
     order = distinct[np.argsort(first)]
     place_id = np.zeros(len(world.urls), dtype=np.int64)
@@ -57,11 +58,12 @@ def write(path: Path, world: World, trail: Trail, rng: np.random.Generator) -> d
             session=0,
             source=0,
         )
+        kept = firefox_bookmarks.write(connection, world, trail, order.tolist(), rng)
         connection.execute(f"PRAGMA user_version = {USER_VERSION}")
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
-    return {"moz_places": len(order), "moz_historyvisits": len(trail.at)}
+    return {"moz_places": len(order), "moz_historyvisits": len(trail.at), "bookmarks": kept}
 
 
 def _places(

@@ -8,7 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from brain.errors import UsageError
-from brain.sample import chromium, firefox, pages, queries, sessions, trail
+from brain.sample import (
+    bookmarks,
+    chromium,
+    fenix,
+    firefox,
+    firefox_bookmarks,
+    moved,
+    pages,
+    queries,
+    qutebrowser,
+    safari,
+    sessions,
+    takeout,
+    trail,
+)
 from brain.sample.sessions import SECOND, Role
 from brain.sample.trail import Trail
 
@@ -37,7 +51,11 @@ SCALES: dict[str, Scale] = {
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """One written file: `kind` is "history", `browser` as in `brain.models.BROWSERS`, `rows` per table."""
+    """One written file, or a vault of notes, which is a folder.
+
+    `kind` is "history", "bookmarks", "tabs", "takeout", "visits", "thoughts", "talks" or "notes", `browser` as in
+    `brain.models.BROWSERS`; `rows` counts what it holds, by table or record.
+    """
 
     path: Path
     kind: str
@@ -47,7 +65,7 @@ class SampleFile:
 
 @dataclass(frozen=True, slots=True)
 class SampleReport:
-    """What was written. `visits` counts the visit rows of all files, `pages` the distinct URLs visited in them."""
+    """What was written. `visits` counts the visits of Chromium and Firefox, `pages` the distinct URLs visited there."""
 
     files: list[SampleFile] = field(default_factory=list)
     queries: Path = Path()
@@ -87,6 +105,16 @@ def generate(
     firefox_path = folder / "firefox" / FIREFOX_PROFILE / "places.sqlite"
     rows = firefox.write(firefox_path, world, firefox_trail, np.random.default_rng([seed, 1]))
     written.append(SampleFile(firefox_path, "history", "firefox", rows))
+    kept = bookmarks.write(folder, world, chrome_trail, np.random.default_rng([seed, 2]), end_us)
+    written += [SampleFile(*file) for file in kept]
+    written += [SampleFile(*file) for file in takeout.write(folder, world, chrome_trail)]
+    written += [SampleFile(*file) for file in moved.write(folder, world, chrome_trail, end_us)]
+    written += [SampleFile(*file) for file in fenix.write(folder, world, firefox_trail, end_us)]
+    written += [SampleFile(*file) for file in firefox_bookmarks.backup(firefox_path.parent, firefox_path)]
+    # Last, since they add to the world.
+    rng, visits = np.random.default_rng([seed, 3]), size.chromium // 8
+    written += [SampleFile(*file) for file in safari.write(folder, world, rng, min(visits, 400), end_us)]
+    written += [SampleFile(*file) for file in qutebrowser.write(folder, world, rng, min(visits, 120), end_us)]
     tell("questions")
     queries.write(folder / "queries.json", last)
     return SampleReport(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-Column = npt.NDArray[np.int64] | list[str] | list[str | None]
+Column = npt.NDArray[np.int64] | list[str] | list[str | None] | list[int | None] | list[float] | list[bytes]
 CHUNK = 100_000
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brain import merge
+from brain import merge, merge_records, merge_slack, thought_rows
 from brain.lake import Lake
 from brain.models import Batch, Rejected
 from brain.prepare import Preparer
@@ -30,17 +30,24 @@ class Staged:
 
 
 class Stage:
-    """Turns an importer's items into Staged ones. Rows written to `raw` are those about to be merged.
+    """Turns an importer's items into Staged ones; `name` names their source for ever.
 
-    `raw` is None on a dry run. They are written before the merge, so that no crash leaves a merged row out of
-    raw/; one written twice merges to one.
+    Rows written to `raw` are those about to be merged; it is None on a dry run. They are written before the merge, so
+    that no crash leaves a merged row out of raw/; one written twice merges to one.
     """
 
     def __init__(
-        self, lake: Lake, preparer: Preparer, source: int, since_us: int | None, raw: Path | None
+        self,
+        lake: Lake,
+        preparer: Preparer,
+        name: str,
+        source: int,
+        since_us: int | None,
+        raw: Path | None,
     ) -> None:
         self._lake = lake
         self._preparer = preparer
+        self._name = name
         self._source = source
         self._since_us = since_us
         self._raw = raw
@@ -51,10 +58,8 @@ class Stage:
             for item in items:
                 if isinstance(item, Rejected):
                     yield item
-                elif item.record == "urls":
-                    yield self._urls(item.rows)
                 else:
-                    yield self._visits(item.rows)
+                    yield from self._staged(item)
 
     def keep_raw(self, record: str, rows: pl.DataFrame) -> None:
         """Write rows to raw/ as Parquet, whole or not at all."""
@@ -68,14 +73,67 @@ class Stage:
         draft.chmod(0o600)
         draft.replace(path)
 
+    def _staged(self, item: Batch) -> Iterator[Staged]:
+        if item.record == "urls":
+            yield self._urls(item.rows)
+        elif item.record == "visits":
+            yield self._visits(item.rows)
+        elif item.record == "bookmarks":
+            rows = self._since(item.rows, "added_us")
+            urls, kept = self._preparer.bookmarks(rows, self._name, self._known_urls)
+            self.keep_raw("urls", urls)
+            yield Staged("urls", 0, 0, urls, urls.clear())
+            yield self._records("bookmarks", rows.num_rows, kept)
+        elif item.record == "texts":
+            rows = self._since(item.rows, "created_us")
+            yield self._records("texts", rows.num_rows, self._preparer.texts(rows, self._name))
+        elif item.record == "slack_messages":
+            yield self._slack_messages(item.rows)
+        elif item.record in ("slack_users", "slack_channels"):
+            yield self._slack_lists(item)
+        else:
+            raise ValueError(f"no way into the lake for {item.record}")
+
+    def _since(self, rows: pa.RecordBatch, column: str) -> pa.RecordBatch:
+        """The rows since the instant asked for, those without a date too."""
+        if self._since_us is None:
+            return rows
+        late = pc.greater_equal(rows[column], self._since_us)
+        return rows.filter(pc.or_kleene(late, pc.is_null(rows[column])))
+
+    def _records(self, record: merge_records.Record, seen: int, rows: pl.DataFrame) -> Staged:
+        with self._lake.read(what="import check") as con:
+            open_ = merge_records.unsettled(con, record, rows)
+        key = open_.columns[0]
+        rows = rows.join(open_, on=key, how="inner", maintain_order="left")
+        if record == "texts":
+            rows = thought_rows.with_metadata(rows)
+        self.keep_raw(record, rows.drop("is_new"))
+        fresh = rows.filter("is_new").drop("is_new")
+        return Staged(record, seen, 0, fresh, rows.filter(~pl.col("is_new")).drop("is_new"))
+
+    def _slack_messages(self, read: pa.RecordBatch) -> Staged:
+        read = self._since(read, "sent_us")
+        rows = self._preparer.slack_messages(read)
+        with self._lake.read(what="import check") as con:
+            open_ = merge_slack.unsettled(con, rows)
+        rows = rows.join(open_, on="message_key", how="inner", maintain_order="left")
+        self.keep_raw("slack_messages", rows.drop("is_new"))
+        fresh, rest = rows.filter("is_new"), rows.filter(~pl.col("is_new"))
+        return Staged("slack_messages", read.num_rows, 0, fresh.drop("is_new"), rest.drop("is_new"))
+
+    def _slack_lists(self, item: Batch) -> Staged:
+        rows = self._preparer.slack_list(item.rows)
+        self.keep_raw(item.record, rows)
+        return Staged(item.record, rows.height, 0, rows, rows.clear())
+
     def _urls(self, rows: pa.RecordBatch) -> Staged:
         fresh, known = self._preparer.urls(rows, self._known_urls)
         self.keep_raw("urls", fresh)
         return Staged("urls", rows.num_rows, 0, fresh, known)
 
     def _visits(self, read: pa.RecordBatch) -> Staged:
-        if self._since_us is not None:
-            read = read.filter(pc.greater_equal(read["visited_us"], self._since_us))
+        read = self._since(read, "visited_us")
         rows = self._preparer.visits(read)
         with self._lake.read(what="import check") as con:
             open_ = merge.unsettled_visits(con, rows, self._source)
