@@ -1,0 +1,1 @@
+"""The lake for AI clients, over the Model Context Protocol."""
