@@ -57,6 +57,11 @@ class Home:
         return self.root / "inbox"
 
     @property
+    def plans(self) -> Path:
+        """Folder of plans for tidying tabs, of the last two days."""
+        return self.root / "plans"
+
+    @property
     def prefect(self) -> Path:
         return self.root / "prefect"
 

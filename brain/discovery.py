@@ -1,33 +1,27 @@
-"""Finding the history files on this machine, and guessing what a given file or folder is. Nothing is written."""
+"""Finding histories and bookmarks on this machine, and guessing what a given file or folder is. Nothing is written."""
 
 import configparser
 import json
 import os
 import re
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from brain import archives, sniffing
 from brain.browser_places import PLACES, Place
 
-HISTORY_NAMES = {
-    "chromium": "History",
-    "firefox": "places.sqlite",
-    "safari": "History.db",
-    "qutebrowser": "history.sqlite",
+# What each family of browsers keeps in a profile: the kind, which is an importer's name, and the file.
+SOURCE_FILES = {
+    "chromium": (("chromium", "History"), ("chrome_bookmarks", "Bookmarks")),
+    "firefox": (("firefox", "places.sqlite"),),
+    "safari": (("safari", "History.db"), ("safari_bookmarks", "Bookmarks.plist")),
+    "qutebrowser": (("qutebrowser", "history.sqlite"),),
 }
-# Files of these names are always worth a try in a folder the user names; others only when their content says so.
-_NAMES = {*HISTORY_NAMES.values(), "Archived History", "places.db"}
-_TABLES = (
-    {"urls", "visits"},
-    {"moz_places", "moz_historyvisits"},
-    {"history_items", "history_visits"},
-    {"History", "CompletedHistory"},
-)
 _LOGS = ("-wal", "-shm", "-journal")
+# Where Firefox keeps its bookmarks of the last days, one file a day with the date in its name.
+_BACKUPS = "bookmarkbackups"
 _DEPTH = 8
 _MOST_ENTRIES = 50_000
 # The profile behind the profile picker: it never visits a page.
@@ -51,7 +45,7 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A history file of a browser on this machine.
+    """A history or the bookmarks of a browser on this machine; `kind` is the name of the importer it is for.
 
     `profile` is the profile's folder, which stays the same, and `name` what the user calls it. `reason` says why
     a file that is not `readable` cannot be imported now.
@@ -70,7 +64,7 @@ class Found:
 def discover(
     home_dir: Path | None = None, platform: str | None = None, env: Mapping[str, str] | None = None
 ) -> list[Found]:
-    """All history files in the places where browsers keep them, in a fixed order, each once.
+    """All histories and bookmarks in the places where browsers keep them, in a fixed order, each once.
 
     `platform` is a `sys.platform`: linux, darwin or win32. With a `home_dir` of one's own the environment counts
     only as far as `env` is given.
@@ -128,16 +122,18 @@ def browser_of(path: Path) -> tuple[str, str | None]:
 
 
 def expand(path: Path) -> list[Path]:
-    """The files to import for a path the user names: the file itself, or the histories within the folder.
+    """What to import for a path the user names: the file itself, or the sources within the folder.
 
-    Within a folder, down to eight levels: files named as browsers name them, and SQLite files of any name with the
-    tables of a history. Logs are left out (they go with their database), links are followed once, and no more
-    than 50,000 entries are looked at. A folder's files come first, then its folders, each by name. A path that
-    does not exist is returned as it is, so that whoever reads it says so.
+    Within a folder, down to eight levels: databases named as browsers name them, and files of any name that an
+    importer knows by their content, archives too. Left out are logs (they go with their database) and the older
+    copies that a browser keeps itself: they would bring back what was deleted, but can be named themselves.
+    A folder that is a source as a whole, as a vault of notes is, stands before what else lies in it.
+    Links are followed once, and no more than 50,000 entries are looked at. A folder's files come first, then its
+    folders, each by name. A path that does not exist is returned as it is, so that whoever reads it says so.
     """
     if not _is_folder(path):
         return [path]
-    return list(_histories(path))
+    return list(_sources(path))
 
 
 def _roots(base: Path, path: str) -> Iterable[Path]:
@@ -150,7 +146,6 @@ def _roots(base: Path, path: str) -> Iterable[Path]:
 
 
 def _profiles(place: Place, root: Path, platform: str) -> Iterator[Found]:
-    name = HISTORY_NAMES[place.kind]
     if place.kind == "chromium":
         named = _chromium_names(root)
         folders = [(root, None), *((folder, folder.name) for folder in _subfolders(root))]
@@ -165,12 +160,15 @@ def _profiles(place: Place, root: Path, platform: str) -> Iterator[Found]:
     for folder, profile in folders:
         if profile == _NO_PROFILE:
             continue
-        item = _found(place, profile, folder / name, named.get(profile or ""), platform)
-        if item:
-            yield item
+        for kind, name in SOURCE_FILES[place.kind]:
+            item = _found(place, kind, profile, folder / name, named.get(profile or ""), platform)
+            if item:
+                yield item
 
 
-def _found(place: Place, profile: str | None, path: Path, name: str | None, platform: str) -> Found | None:
+def _found(
+    place: Place, kind: str, profile: str | None, path: Path, name: str | None, platform: str
+) -> Found | None:
     """The file at `path` and whether it can be read; None when there is none."""
     size = 0
     reason: str | None = None
@@ -191,7 +189,7 @@ def _found(place: Place, profile: str | None, path: Path, name: str | None, plat
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             return None
         reason = error.strerror or str(error)
-    return Found(place.browser, profile, path, place.kind, size, reason is None, reason, name)
+    return Found(place.browser, profile, path, kind, size, reason is None, reason, name)
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -247,12 +245,14 @@ def _named_profile(parts: tuple[str, ...]) -> str | None:
     return folder if known else None
 
 
-def _histories(top: Path) -> Iterator[Path]:
+def _sources(top: Path) -> Iterator[Path]:
+    from brain.importers import pick_folder
+
     entries = 0
     seen: set[tuple[int, int]] = set()
-    waiting = [(top, 0)]
+    waiting = [(top, 0, False)]
     while waiting:
-        folder, depth = waiting.pop()
+        folder, depth, taken = waiting.pop()
         try:
             status = folder.stat()
             inside = sorted(folder.iterdir())
@@ -261,17 +261,30 @@ def _histories(top: Path) -> Iterator[Path]:
         if (status.st_dev, status.st_ino) in seen:
             continue
         seen.add((status.st_dev, status.st_ino))
+        if not taken and pick_folder(folder):
+            taken = True
+            yield folder
+        if folder.name == _BACKUPS:
+            inside = inside[-1:]
+        names = {entry.name for entry in inside}
         deeper = []
         for entry in inside:
             entries += 1
             if entries > _MOST_ENTRIES:
                 return
+            if _is_spare(entry.name, names):
+                continue
             if _is_folder(entry):
-                deeper.append((entry, depth + 1))
-            elif _is_history(entry):
+                deeper.append((entry, depth + 1, taken))
+            elif _is_source(entry):
                 yield entry
         if depth < _DEPTH:
             waiting += reversed(deeper)
+
+
+def _is_spare(name: str, beside: set[str]) -> bool:
+    """Whether this is an older copy that a browser itself keeps of what lies beside it."""
+    return name.endswith(".bak") and name.removesuffix(".bak") in beside
 
 
 def _is_folder(path: Path) -> bool:
@@ -281,22 +294,16 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _is_history(path: Path) -> bool:
-    if path.name.endswith(_LOGS):
+def _is_source(path: Path) -> bool:
+    name = path.name
+    if name.endswith(_LOGS) or not sniffing.plausible_name(name):
         return False
-    try:
-        if not path.is_file():
+    if name in sniffing.DATABASES:
+        try:
+            return path.is_file()
+        except OSError:
             return False
-        if path.name in _NAMES:
-            return True
-        with path.open("rb") as file:
-            if file.read(16) != b"SQLite format 3\x00":
-                return False
-        # `immutable` touches neither locks nor logs: the file may be in use.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as con:
-            con.text_factory = bytes
-            rows = con.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    except (OSError, sqlite3.Error, UnicodeDecodeError):
+    head = sniffing.head_of(path)
+    if not head or not sniffing.plausible_head(name, head):
         return False
-    names = {str(name, "utf-8", "replace") for (name,) in rows}
-    return any(tables <= names for tables in _TABLES)
+    return archives.is_archive(path) or sniffing.reader_of(path) is not None

@@ -31,6 +31,11 @@ def parse(content: bytes) -> Event:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise EventRefused(f"not JSON: {error}") from error
+    return check(fields)
+
+
+def check(fields: object) -> Event:
+    """The same for an event that was read already."""
     if not isinstance(fields, dict):
         raise EventRefused("not a JSON object")
     for name, longest in (("id", 200), ("kind", 50)):
@@ -39,17 +44,20 @@ def parse(content: bytes) -> Event:
             raise EventRefused(f"`{name}` must be a text of 1 to {longest} printable characters")
     if not isinstance(fields.get("data"), dict):
         raise EventRefused("`data` must be an object")
-    return Event(fields["id"], fields["kind"], _instant(fields.get("at")), fields["data"], fields)
+    return Event(fields["id"], fields["kind"], instant(fields.get("at"), "at"), fields["data"], fields)
 
 
-def _instant(value: object) -> datetime:
+def instant(value: object, name: str) -> datetime:
+    """An ISO 8601 instant with a zone, as UTC. Raises EventRefused, naming the field, for anything else."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         if moment is None or moment.tzinfo is None:
-            raise EventRefused("`at` must be an ISO 8601 instant with a zone, such as 2026-11-30T12:00:00Z")
+            raise EventRefused(
+                f"`{name}` must be an ISO 8601 instant with a zone, such as 2026-11-30T12:00:00Z"
+            )
         moment = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise EventRefused(f"`at` is no instant: {error}") from error
+        raise EventRefused(f"`{name}` is no instant: {error}") from error
     if not EARLIEST_US <= to_us(moment) <= LATEST_US:
-        raise EventRefused(f"`at` is out of the years 1990 to 2099: {iso(moment)}")
+        raise EventRefused(f"`{name}` is out of the years 1990 to 2099: {iso(moment)}")
     return moment

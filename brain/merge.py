@@ -106,9 +106,11 @@ def unsettled_visits(con: Connection, visits: pl.DataFrame, source_id: int) -> p
     found = frame(
         con,
         f"""
-        WITH seen AS (SELECT visit_key FROM store.observations WHERE source_id = $1)
+        WITH seen AS (SELECT visit_key FROM store.observations WHERE source_id = $1),
+        wanted AS (
+            FROM part ANTI JOIN (SELECT visit_key FROM store.removed_visits WHERE source_id = $1) USING (visit_key))
         SELECT p.visit_key, v.visit_key IS NULL AS is_new
-        FROM part p LEFT JOIN store.visits v USING (visit_key) LEFT JOIN seen ON seen.visit_key = p.visit_key
+        FROM wanted p LEFT JOIN store.visits v USING (visit_key) LEFT JOIN seen ON seen.visit_key = p.visit_key
         WHERE v.visit_key IS NULL OR seen.visit_key IS NULL OR {_SAYS_MORE}""",
         [source_id],
     )
@@ -173,8 +175,10 @@ def merge_links(con: Connection, links: pl.DataFrame) -> int:
     return changed
 
 
-def source_id(con: Connection, source: str, browser: str, profile: str, device: str) -> int:
-    """The id of a source, made on first use."""
+def source_id(
+    con: Connection, source: str, browser: str, profile: str, device: str, clock_us: int = 1_000_000
+) -> int:
+    """The id of a source, made on first use. `clock_us`: how far its instants may lie from another source's."""
     rows = con.execute(
         "SELECT source_id FROM store.sources WHERE source = ? AND browser = ? AND profile = ? AND device = ?",
         [source, browser, profile, device],
@@ -183,17 +187,18 @@ def source_id(con: Connection, source: str, browser: str, profile: str, device: 
         return int(rows[0][0])
     return _number(
         con.execute(
-            "INSERT INTO store.sources VALUES (nextval('store.source_seq'), ?, ?, ?, ?) RETURNING source_id",
-            [source, browser, profile, device],
+            "INSERT INTO store.sources VALUES (nextval('store.source_seq'), ?, ?, ?, ?, ?) RETURNING source_id",
+            [source, browser, profile, device, clock_us],
         )
     )
 
 
 def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
-    """Visits of this import that repeat another source's visit of the same URL within one second.
+    """Visits of this import that repeat another source's visit of the same URL at about the same time.
 
-    So do visits that earlier imports from its source brought without coming to their end. Reads only, so a read lease
-    or snapshot will do. Columns: visit_key, duplicate_of (the nearest such visit).
+    That is within a second, or what the coarser clock of both sources allows. So do visits that earlier imports from
+    its source brought without coming to their end. Reads only, so a read lease or snapshot will do. Columns:
+    visit_key, duplicate_of (the nearest such visit).
     """
     # Joining on whole seconds keeps this a hash join; a mailbox visited 10,000 times would square otherwise.
     return frame(
@@ -202,46 +207,51 @@ def find_duplicates(con: Connection, import_id: int) -> pl.DataFrame:
         WITH imports AS (
             SELECT i.import_id FROM store.imports i JOIN store.imports this USING (source, browser, profile, device)
             WHERE this.import_id = $1 AND (i.import_id = $1 OR i.status IN ('running', 'interrupted', 'failed'))),
+        timed AS (
+            SELECT visit_key, url_id, epoch_us(visited_at) AS us, source_id, clock_us, import_id
+            FROM store.visits JOIN store.sources USING (source_id) WHERE duplicate_of IS NULL),
+        around AS (SELECT (max(clock_us) + 999_999) // 1_000_000 AS width FROM store.sources),
         mine AS (
-            SELECT visit_key, url_id, visited_at, source_id, unnest([s - 1, s, s + 1]) AS second
-            FROM (SELECT *, epoch_us(visited_at) // 1_000_000 AS s FROM store.visits)
-            WHERE import_id IN (FROM imports) AND duplicate_of IS NULL),
+            SELECT *, unnest(range(us // 1_000_000 - width, us // 1_000_000 + width + 1)) AS second
+            FROM timed, around WHERE import_id IN (FROM imports)),
         theirs AS (
-            SELECT visit_key, url_id, visited_at, source_id, epoch_us(visited_at) // 1_000_000 AS second
-            FROM store.visits
-            WHERE duplicate_of IS NULL AND source_id NOT IN (SELECT source_id FROM mine))
-        SELECT m.visit_key, arg_min(t.visit_key, abs(epoch_us(t.visited_at) - epoch_us(m.visited_at))) AS duplicate_of
+            SELECT *, us // 1_000_000 AS second FROM timed WHERE source_id NOT IN (SELECT source_id FROM mine))
+        SELECT m.visit_key, arg_min(t.visit_key, abs(t.us - m.us)) AS duplicate_of
         FROM mine m JOIN theirs t USING (url_id, second)
-        WHERE abs(epoch_us(t.visited_at) - epoch_us(m.visited_at)) <= 1_000_000
+        WHERE abs(t.us - m.us) <= greatest(m.clock_us, t.clock_us)
         GROUP BY m.visit_key""",
         [import_id],
     )
 
 
-def find_duplicates_of(con: Connection, visit: pl.DataFrame, source_id: int) -> pl.DataFrame:
-    """The same for one visit of an event, as `brain.prepare` made it."""
-    return frame(
+def find_duplicates_of(con: Connection, visits: pl.DataFrame, source_id: int) -> pl.DataFrame:
+    """The same for visits of events, as `brain.prepare` made them."""
+    con.register("part", visits.select("visit_key", "url_id", "visited_at").to_arrow())
+    found = frame(
         con,
         """
-        SELECT $key::UBIGINT AS visit_key, arg_min(visit_key, abs(epoch_us(visited_at) - $us)) AS duplicate_of
-        FROM store.visits
-        WHERE visited_at BETWEEN make_timestamptz($us - 1_000_000) AND make_timestamptz($us + 1_000_000)
-            AND url_id = $url AND source_id <> $source AND duplicate_of IS NULL
-        HAVING count(*) > 0""",
-        {
-            "key": visit["visit_key"][0],
-            "us": visit["visited_at"].dt.epoch("us")[0],
-            "url": visit["url_id"][0],
-            "source": source_id,
-        },
+        WITH span AS (
+            SELECT min(visited_at) - to_microseconds(clock) AS first, max(visited_at) + to_microseconds(clock) AS last
+            FROM part, (SELECT max(clock_us) AS clock FROM store.sources) GROUP BY clock)
+        SELECT p.visit_key, arg_min(v.visit_key, abs(epoch_us(v.visited_at) - epoch_us(p.visited_at))) AS duplicate_of
+        FROM part p JOIN store.visits v USING (url_id) JOIN store.sources s USING (source_id)
+        WHERE v.visited_at BETWEEN (SELECT first FROM span) AND (SELECT last FROM span)
+            AND abs(epoch_us(v.visited_at) - epoch_us(p.visited_at)) <= greatest(s.clock_us,
+                (SELECT clock_us FROM store.sources WHERE source_id = $source))
+            AND v.source_id <> $source AND v.duplicate_of IS NULL
+        GROUP BY p.visit_key""",
+        {"source": source_id},
     )
+    con.unregister("part")
+    return found
 
 
 def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
     """Link visits to the ones they repeat, so that each is counted once; returns how many were linked.
 
-    Never to one that has become a repeat itself since it was found: two imports side by side would link a pair both
-    ways, and it would be counted by neither.
+    The one that counts takes over what it lacks: a title, what led to it, how long it lasted. Never to one that has
+    become a repeat itself since it was found: two imports side by side would link a pair both ways, and it would be
+    counted by neither.
     """
     if not found.height:
         return 0
@@ -249,10 +259,31 @@ def mark_duplicates(con: Connection, found: pl.DataFrame) -> int:
     changed = _number(
         con.execute("""
             UPDATE store.visits SET duplicate_of = f.duplicate_of,
-                duplicate_reason = 'same URL within 1 s, other source', change_id = nextval('store.change_seq')
+                duplicate_reason = 'same URL at the same time, other source', change_id = nextval('store.change_seq')
             FROM found f WHERE f.visit_key = visits.visit_key AND visits.duplicate_of IS NULL
                 AND f.duplicate_of NOT IN (SELECT visit_key FROM store.visits WHERE duplicate_of IS NOT NULL)""")
     )
+    if changed:
+        con.execute("""
+            UPDATE store.visits SET title = coalesce(visits.title, r.title),
+                from_key = coalesce(visits.from_key, r.from_key),
+                opener_key = coalesce(visits.opener_key, r.opener_key),
+                duration_us = greatest(visits.duration_us, r.duration_us),
+                foreground_us = greatest(visits.foreground_us, r.foreground_us),
+                navigation = CASE visits.navigation WHEN 'other' THEN r.navigation ELSE visits.navigation END,
+                change_id = nextval('store.change_seq')
+            FROM (
+                SELECT d.duplicate_of, any_value(d.title) AS title, any_value(d.from_key) AS from_key,
+                       any_value(d.opener_key) AS opener_key, max(d.duration_us) AS duration_us,
+                       max(d.foreground_us) AS foreground_us, any_value(d.navigation) AS navigation
+                FROM store.visits d SEMI JOIN found USING (visit_key) WHERE d.duplicate_of IS NOT NULL GROUP BY ALL) r
+            WHERE visits.visit_key = r.duplicate_of
+                AND (visits.title, visits.from_key, visits.opener_key, visits.duration_us, visits.foreground_us,
+                     visits.navigation) IS DISTINCT FROM (
+                        coalesce(visits.title, r.title), coalesce(visits.from_key, r.from_key),
+                        coalesce(visits.opener_key, r.opener_key), greatest(visits.duration_us, r.duration_us),
+                        greatest(visits.foreground_us, r.foreground_us),
+                        CASE visits.navigation WHEN 'other' THEN r.navigation ELSE visits.navigation END)""").fetchall()
     con.unregister("found")
     return changed
 

@@ -4,7 +4,7 @@ An importer yields :class:`Batch` (Arrow rows of one record type, one of :data:`
 :class:`Rejected` (one record that could not be taken, with the reason). All instants are microseconds since
 1970-01-01 UTC. Files from browsers keep URLs and visits in two tables, so the record types do too: a visit
 names its URL by `url_ref`, any integer unique within the file, and every `url_ref` must have appeared in an
-earlier `urls` batch.
+earlier `urls` batch. Bookmarks and texts carry their URL themselves.
 """
 
 from dataclasses import dataclass
@@ -94,7 +94,114 @@ VISITS = pa.schema(
     ]
 )
 
-SOURCE_SCHEMAS: dict[str, pa.Schema] = {"urls": URLS, "visits": VISITS}
+# Where a kept address lies: among bookmarks, in a reading list, in a list of tabs saved for later, or among the
+# tabs that were open when the file was written.
+SHELVES = ("bookmarks", "reading_list", "saved_tabs", "open_tabs")
+
+BOOKMARKS = pa.schema(
+    [
+        pa.field("native_id", pa.string()),  # the source's own id, where it has one
+        pa.field("url", pa.string(), nullable=False),  # exact, never decoded
+        pa.field("title", pa.string()),  # as the person or the page named it; '' becomes NULL
+        pa.field("folder", pa.list_(pa.string()), nullable=False),  # names from the root down; [] at the root
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+        pa.field("note", pa.string()),
+        pa.field("added_us", pa.int64()),  # NULL is unknown, never the moment of the import
+        pa.field("added_raw", pa.string()),  # the date as written, only where it could not be understood
+        pa.field("modified_us", pa.int64()),
+        pa.field("last_used_us", pa.int64()),
+        pa.field("shelf", pa.dictionary(pa.int8(), pa.string()), nullable=False),  # one of SHELVES
+    ]
+)
+
+# Something a person wrote, marked or saved as text, taken over from another program.
+TEXTS = pa.schema(
+    [
+        pa.field("native_id", pa.string(), nullable=False),  # stable in its source: the same text keeps it
+        pa.field("kind", pa.dictionary(pa.int8(), pa.string()), nullable=False),  # one of TEXT_KINDS
+        pa.field("url", pa.string()),
+        pa.field("title", pa.string()),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("created_us", pa.int64()),
+        pa.field("modified_us", pa.int64()),
+        pa.field("tags", pa.list_(pa.string()), nullable=False),
+        pa.field("details", pa.string()),  # what else the source says of it, as a JSON object
+    ]
+)
+TEXT_KINDS = ("note", "highlight", "capture", "thought")
+
+SLACK_USERS = pa.schema(
+    [
+        pa.field("user_id", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("is_bot", pa.bool_(), nullable=False),
+        pa.field("is_deleted", pa.bool_(), nullable=False),
+    ]
+)
+
+SLACK_CHANNELS = pa.schema(
+    [
+        pa.field("channel_id", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),  # public, private, dm or group_dm
+        pa.field("topic", pa.string()),
+        pa.field("purpose", pa.string()),
+        pa.field("created_us", pa.int64()),
+        pa.field("is_archived", pa.bool_(), nullable=False),
+        pa.field("members", pa.list_(pa.string()), nullable=False),  # user ids
+    ]
+)
+
+# A message with what hangs on it. `ts` identifies it within its channel, exactly as Slack writes it.
+SLACK_MESSAGES = pa.schema(
+    [
+        pa.field("channel_id", pa.string(), nullable=False),
+        pa.field("ts", pa.string(), nullable=False),
+        pa.field("sent_us", pa.int64(), nullable=False),
+        pa.field(
+            "thread_ts", pa.string(), nullable=False
+        ),  # that of the thread's first message, often its own
+        pa.field("user_id", pa.string()),
+        pa.field("author", pa.string(), nullable=False),
+        pa.field("subtype", pa.string()),
+        pa.field("is_system", pa.bool_(), nullable=False),  # written by Slack about the channel
+        pa.field("is_deleted", pa.bool_(), nullable=False),
+        pa.field("is_broadcast", pa.bool_(), nullable=False),  # a reply sent to the channel as well
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("edited_ts", pa.string()),
+        pa.field("reply_count", pa.int32(), nullable=False),
+        pa.field("links", pa.list_(pa.struct({"url": pa.string(), "label": pa.string()})), nullable=False),
+        pa.field(
+            "reactions",
+            pa.list_(pa.struct({"name": pa.string(), "count": pa.int32(), "users": pa.list_(pa.string())})),
+            nullable=False,
+        ),
+        pa.field(
+            "files",
+            pa.list_(
+                pa.struct(
+                    {
+                        **dict.fromkeys(("file_id", "name", "title", "mimetype"), pa.string()),
+                        "bytes": pa.int64(),
+                        "url": pa.string(),
+                    }
+                )
+            ),
+            nullable=False,
+        ),
+        pa.field("content_hash", pa.int64(), nullable=False),  # of everything that an edit can change
+    ]
+)
+
+SOURCE_SCHEMAS: dict[str, pa.Schema] = {
+    "urls": URLS,
+    "visits": VISITS,
+    "bookmarks": BOOKMARKS,
+    "texts": TEXTS,
+    "slack_users": SLACK_USERS,
+    "slack_channels": SLACK_CHANNELS,
+    "slack_messages": SLACK_MESSAGES,
+}
 
 
 @dataclass(frozen=True, slots=True)

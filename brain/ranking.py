@@ -42,9 +42,11 @@ def rank(
     mode: str,
     start: int,
     stop: int,
+    one_per_page: bool = True,
 ) -> tuple[list[Hit], bool]:
     """Hits number `start` to `stop`, best first, and whether there are more.
 
+    With `one_per_page` a page that is visited and bookmarked is one hit, the better placed of both.
     Candidates are compared in blocks of RERANKED, so every page is cut from one and the same order.
     """
     depth = _CANDIDATES
@@ -57,7 +59,7 @@ def rank(
     candidates = _candidates(view, keyword, nearest)[:window]
     rows = _rows(view, candidates)
     if by_words and (close := _corrections(view, query, terms, rows)):
-        extra = view.keyword(_match(f"{query.keywords} {' '.join(close.values())}"), where, depth)
+        extra = view.keyword(match(f"{query.keywords} {' '.join(close.values())}"), where, depth)
         candidates = _candidates(view, extra, nearest)[:window]
         rows = _rows(view, candidates)
         fixed = {term: view.terms(word)[0] for term, word in close.items()}
@@ -65,11 +67,28 @@ def rank(
     if not candidates:
         return [], False
     order, relevance, by_meaning = _order(view, query, vector, terms, candidates, rows)
+    if one_per_page:
+        order = _without_twins(order, rows)
     hits = [
         _hit(rows[at], relevance[at], candidates[at].bm25 > 0, by_meaning[at], terms)
         for at in order[start:stop]
     ]
     return hits, len(order) > stop
+
+
+def _without_twins(order: "list[int]", rows: "list[dict[str, Any]]") -> "list[int]":
+    """The order without the page or bookmark whose twin stands before it: their ids share all digits."""
+    seen: set[str] = set()
+    kept = []
+    for at in order:
+        twin = rows[at]["doc_id"][1:] if rows[at]["kind"] in _TWINS else rows[at]["doc_id"]
+        if twin not in seen:
+            kept.append(at)
+        seen.add(twin)
+    return kept
+
+
+_TWINS = ("page", "bookmark")
 
 
 def _legs(
@@ -128,7 +147,8 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(4, thread_name_prefix="search")
 
 
-def _match(text: str, fuzziness: int = 0) -> "FullTextQuery":
+def match(text: str, fuzziness: int = 0) -> "FullTextQuery":
+    """Rows with any of the words of a text."""
     from lancedb.query import MatchQuery
 
     prefix = 1 if fuzziness else 0
@@ -147,8 +167,8 @@ def _full_text(query: Query) -> "FullTextQuery":
 
     phrases = [name for name in query.ids if len(querytext.words(name)) > 1]
     if not phrases:
-        return _match(query.keywords)
-    parts = [(Occur.SHOULD, _match(query.keywords))]
+        return match(query.keywords)
+    parts = [(Occur.SHOULD, match(query.keywords))]
     parts += [(Occur.SHOULD, _phrase(name)) for name in phrases[:4]]
     return BooleanQuery(parts)
 
@@ -227,7 +247,7 @@ def _any_has(rows: list[dict[str, Any]], term: str) -> bool:
 def _closest(view: "View", word: str, term: str, most: int) -> str | None:
     # Fuzzy matching compares with stems as they are in the index, so the stem is what to ask for.
     reach = min(2, most + 1)
-    near = view.keyword(_match(term, fuzziness=reach), None, 20)
+    near = view.keyword(match(term, fuzziness=reach), None, 20)
     if not near.num_rows:
         return None
     texts = view.take(near["_rowid"].to_pylist(), ("search_text",))["search_text"].to_pylist()

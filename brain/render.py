@@ -15,27 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from brain.plaintext import clean
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-# Whole escape sequences first (CSI, OSC with its end, single), so that their letters do not stay behind; then C0
-# and C1 controls, zero-width and bidirectional characters, tags, soft hyphens, interlinear marks and BOMs.
-_ESCAPES = re.compile(
-    "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_].*?(?:\x07|\x1b\\\\|$)|\x1b[ -/]*[0-~]|\x9b[0-?]*[ -/]*[@-~]",
-    re.DOTALL,
-)
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 # A flexible column is never made narrower than this; before that a table becomes records.
 _LEAST = 12
 _WIDE = re.compile("[\u0300-\u036f\u1100-\uffff\U0001f000-\U0003ffff\u200d]")
-
-
-def clean(text: object) -> str:
-    """`text` on one line, without escape sequences, control, zero-width or bidirectional characters."""
-    return " ".join(_HIDDEN.sub("", _ESCAPES.sub("", str(text))).split())
 
 
 def to_json(value: Any) -> str:
@@ -111,6 +98,11 @@ class Screen:
             self.console.print(Text.assemble(*parts), soft_wrap=True)
         else:
             self._out.write("".join(p if isinstance(p, str) else p[0] for p in parts) + "\n")
+
+    def lines(self, text: str) -> None:
+        """Write text of several lines."""
+        for line in text.splitlines():
+            self.line(line)
 
     def draw(self, what: "RenderableType") -> None:
         """Something made with rich; terminals only."""

@@ -88,13 +88,13 @@ def search(
     view = index.view()
     degraded: list[str] = []
     vector = _query_vector(view, embedder, parsed.text, mode, degraded)
-    where = _where(view, filters, degraded)
+    where = where_of(view, filters, degraded)
     if vector is not None and (waiting := view.waiting):
         degraded.append(
             f"{waiting} document{'s' if waiting > 1 else ''} not yet embedded: found by keyword only"
         )
     stop = min(offset + limit, DEEPEST)
-    hits, more = rank(view, parsed, vector, where, mode, offset, stop)
+    hits, more = rank(view, parsed, vector, where, mode, offset, stop, one_per_page=not filters.kinds)
     return SearchAnswer(hits, _cursor(stop, digest) if more and stop < DEEPEST else None, degraded)
 
 
@@ -113,7 +113,7 @@ def related(index: "Index", doc_id: str, limit: int = 10, filters: Filters | Non
     if not own:
         raise UsageError(f"no document {doc_id!r} in the index")
     degraded: list[str] = []
-    where = _where(view, filters or Filters(), degraded)
+    where = where_of(view, filters or Filters(), degraded)
     vectors = [row["vector"] for row in own if row["vector"] is not None]
     if not vectors:
         degraded.append("keyword only: this document is not yet embedded")
@@ -127,7 +127,8 @@ def related(index: "Index", doc_id: str, limit: int = 10, filters: Filters | Non
     kept = [
         hit
         for hit in hits
-        if hit.id != doc_id and not (hit.url and host and hit.title == title and _host(hit.url) == host)
+        if hit.id[1:] != doc_id[1:]
+        and not (hit.url and host and hit.title == title and _host(hit.url) == host)
     ]
     return SearchAnswer(kept[:limit], None, degraded)
 
@@ -153,7 +154,7 @@ def _query_vector(
     return None
 
 
-def _where(view: "View", filters: Filters, degraded: list[str]) -> "Expr | None":
+def where_of(view: "View", filters: Filters, degraded: list[str]) -> "Expr | None":
     """The filters as one typed expression; no text of the user's is ever read as SQL."""
     from lancedb.expr import col, lit
 

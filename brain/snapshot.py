@@ -14,7 +14,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -86,6 +86,25 @@ def take(path: Path, into: Path) -> Snapshot:
             folder.rmdir()
 
 
+def adopt(path: Path, original: Path) -> Snapshot:
+    """The private file at `path` and its logs as what `take` would have made of them; nothing is copied.
+
+    `original` is what it is a copy of. Its hash is the one `take` gives the same content.
+    """
+    whole = hashlib.sha256()
+    total = 0
+    for name in _family(path, _SIDECARS):
+        if name == path or name.exists():
+            size = 0
+            with name.open("rb") as file:
+                while piece := file.read(_PIECE):
+                    whole.update(hashlib.sha256(piece).digest())
+                    size += len(piece)
+            whole.update(f"{name.name[len(path.name) :]}:{size}\n".encode())
+            total += size
+    return Snapshot(path, original, whole.hexdigest(), total)
+
+
 def state(path: Path) -> str:
     """What tells by a look at the folder alone whether the file or its logs changed since.
 
@@ -97,11 +116,42 @@ def state(path: Path) -> str:
         raise SourceError(_unreadable(path.absolute(), error, sys.platform)) from error
 
 
+def of_folder(path: Path, files: Sequence[Path]) -> Snapshot:
+    """A folder of small files that are read where they lie: no copy, but a hash of their names and contents.
+
+    What changes between this and the reading has another hash the next time, and is read again then.
+    """
+    whole = hashlib.sha256()
+    total = 0
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").digest()
+                total += stream.tell()
+        except OSError:
+            digest = b"unreadable"
+        whole.update(os.fsencode(file.relative_to(path)) + b"\0" + digest)
+    return Snapshot(path, path, whole.hexdigest(), total)
+
+
+def folder_state(path: Path, files: Sequence[Path]) -> str:
+    """The same as `state` for files of a folder."""
+    whole = hashlib.sha256()
+    for file in files:
+        try:
+            seen = file.stat()
+        except OSError:
+            continue
+        told = f"{seen.st_ino}:{seen.st_size}:{seen.st_mtime_ns}:{seen.st_mode}"
+        whole.update(os.fsencode(file.relative_to(path)) + b"\0" + told.encode())
+    return f"{len(files)} files {whole.hexdigest()}"
+
+
 def _state(original: Path) -> tuple[tuple[int, ...] | None, ...]:
     """What tells whether a file or its logs changed. Raises SourceError for what is no file with content."""
     main = original.stat()
     if stat.S_ISDIR(main.st_mode):
-        raise SourceError(f"{original} is a folder, and no history was found in it")
+        raise SourceError(f"{original} is a folder, and nothing in it can be imported")
     if not stat.S_ISREG(main.st_mode):
         raise SourceError(f"{original} is no regular file")
     states: list[tuple[int, ...] | None] = []

@@ -101,6 +101,11 @@ def page_ids(url_norm: pl.Series, key: bytes) -> pl.Series:
     return _hash64(url_norm, key + b"page:").alias("page_id")
 
 
+def record_ids(texts: pl.Series, key: bytes, record: str) -> pl.Series:
+    """One UInt64 per text that identifies a record of this kind; NULL stays NULL."""
+    return _hash64(texts, key + f"{record}:".encode())
+
+
 def visit_keys(url_ids: pl.Series, visited_us: pl.Series, key: bytes) -> pl.Series:
     """One UInt64 per (url_id, microseconds since 1970 UTC), by the module's formula; a NULL in either gives NULL."""
     digest = hashlib.sha256(key + b"visit:").digest()

@@ -5,22 +5,13 @@ dictionary in docs/ is checked against it. Ids are opaque strings, a kind letter
 instants are TIMESTAMPTZ in UTC; durations are microseconds and NULL where unknown, never 0.
 """
 
-from dataclasses import dataclass
-
 import duckdb
 
 from brain import ids
+from brain.view import View
+from brain.views_slack import SLACK_VIEWS
 
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """One documented view: `columns` maps each column to its meaning, in the view's order."""
-
-    name: str
-    about: str
-    sql: str
-    columns: dict[str, str]
-
+__all__ = ["VIEWS", "View", "create", "dictionary"]
 
 VIEWS: tuple[View, ...] = (
     View(
@@ -138,6 +129,147 @@ VIEWS: tuple[View, ...] = (
         },
     ),
     View(
+        "bookmarks",
+        "One row per place where a URL is kept: bookmarks, reading lists, saved and open tabs.",
+        f"""
+        SELECT {ids.sql("b", "b.bookmark_key")} AS id, {ids.sql("p", "u.page_id")} AS page_id, u.url, b.title, b.folder,
+               b.tags, b.note, b.added_at, b.added_raw, b.modified_at, b.last_used_at, b.shelf, u.domain, s.source,
+               s.browser, s.profile, s.device, b.native_id, b.import_id
+        FROM store.bookmarks b JOIN store.urls u USING (url_id) JOIN store.sources s USING (source_id)""",
+        {
+            "id": "id of this place; the searchable document of a bookmarked page is b with the page's digits",
+            "page_id": "page the URL belongs to",
+            "url": "exact URL, secrets replaced",
+            "title": "title given to it",
+            "folder": "names of the folders from the root down",
+            "tags": "tags",
+            "note": "note or description",
+            "added_at": "when it was kept, UTC; NULL where the source does not say",
+            "added_raw": "the date as written, only where it could not be understood",
+            "modified_at": "last change, UTC",
+            "last_used_at": "last time it was opened from here, UTC",
+            "shelf": "bookmarks, reading_list, saved_tabs or open_tabs (when the file was written)",
+            "domain": "registrable domain",
+            "source": "kind of source",
+            "browser": "browser",
+            "profile": "profile within the browser",
+            "device": "device the file came from",
+            "native_id": "its id in the source",
+            "import_id": "import that brought it",
+        },
+    ),
+    View(
+        "open_tabs",
+        "One row per tab of the newest list that each connected browser told; open now if told within 90 s.",
+        f"""
+        SELECT t.tab, t."window", t.place, {ids.sql("p", "t.page_id")} AS page_id, t.url, t.title, t.domain,
+               t.is_active, t.is_pinned, t.is_audible, t.is_discarded, t.tab_group, t.last_accessed, n.taken_at,
+               s.browser, s.profile
+        FROM store.tabs t JOIN store.tab_snapshots n USING (source_id) JOIN store.sources s USING (source_id)""",
+        {
+            "tab": "the browser's number of the tab, good with browser and profile only",
+            "window": "the browser's number of the window",
+            "place": "place in the window, from 0",
+            "page_id": "page the URL belongs to, whether visited or not",
+            "url": "exact URL, secrets replaced",
+            "title": "title",
+            "domain": "registrable domain",
+            "is_active": "in front in its window",
+            "is_pinned": "pinned",
+            "is_audible": "makes a sound",
+            "is_discarded": "unloaded by the browser",
+            "tab_group": "its group; NULL for none",
+            "last_accessed": "when it was last in front, UTC; NULL unknown",
+            "taken_at": "when the browser told this list, UTC",
+            "browser": "browser",
+            "profile": "profile within the browser",
+        },
+    ),
+    View(
+        "texts",
+        "Notes, highlights and captured pages: from the extension, from clients, and taken over from other programs.",
+        """
+        SELECT t.doc_id AS id, t.kind, t.title, t.text, t.url, t.domain, t.tags, t.created_at, t.modified_at,
+               t.details, s.source, s.profile, s.device, t.native_id, t.import_id
+        FROM store.texts t JOIN store.sources s USING (source_id)""",
+        {
+            "id": "document id",
+            "kind": "note, highlight, capture or thought",
+            "title": "title",
+            "text": "the text, secrets replaced",
+            "url": "page it is about, secrets replaced",
+            "domain": "registrable domain of that page",
+            "tags": "tags",
+            "created_at": "when it was written, UTC; NULL unknown",
+            "modified_at": "last edit, UTC; NULL unknown",
+            "details": "what else the source says of it, as JSON",
+            "source": "kind of source",
+            "profile": "profile or collection",
+            "device": "device the file came from",
+            "native_id": "its id in the source",
+            "import_id": "import that brought it",
+        },
+    ),
+    View(
+        "thoughts",
+        "One row per thought that is not deleted; a repeat of an earlier one names it.",
+        """
+        SELECT thought_id AS id, content, type, topics, people, action_items, dates, source, channel, client,
+               created_at, captured_at, version, edited_at, superseded_by, same_as
+        FROM store.thoughts WHERE deleted_at IS NULL""",
+        {
+            "id": "thought id",
+            "content": "the thought, secrets replaced",
+            "type": "observation, task, idea, reference, person_note, decision, lesson, meeting or journal",
+            "topics": "up to three phrases of the text",
+            "people": "names in the text",
+            "action_items": "what is to be done",
+            "dates": "days named, ISO",
+            "source": "where it was captured, as the client says",
+            "channel": "mcp, cli, slack, extension or import",
+            "client": "whose key or program captured it",
+            "created_at": "when it was had, UTC",
+            "captured_at": "when it was stored, UTC",
+            "version": "1, and one more with each edit",
+            "edited_at": "last edit, UTC",
+            "superseded_by": "the thought that replaces it",
+            "same_as": "the earliest thought of the same text",
+        },
+    ),
+    View(
+        "preferences",
+        "What is wanted and what is not, by domain; written by people's clients only, never from content.",
+        """
+        SELECT preference_id AS id, domain, name, want, reject, constraint_type, created_at, updated_at, version
+        FROM store.preferences WHERE removed_at IS NULL""",
+        {
+            "id": "preference id",
+            "domain": "what it is about; general where nothing else was said",
+            "name": "its name, unique in the domain",
+            "want": "what is wanted",
+            "reject": "what is not",
+            "constraint_type": "domain rule, quality standard, business logic or formatting",
+            "created_at": "UTC",
+            "updated_at": "UTC",
+            "version": "1, and one more with each change",
+        },
+    ),
+    View(
+        "audit",
+        "Who changed which thought or preference, from what to what.",
+        "SELECT done_at, who, action, subject, old, new, reason FROM store.audit",
+        {
+            "done_at": "UTC",
+            "who": "whose key or program",
+            "action": "captured, edited, deleted, restored, superseded, set or removed",
+            "subject": "id of the thought or preference",
+            "old": "before, as JSON",
+            "new": "after, as JSON",
+            "reason": "as given",
+        },
+    ),
+    *SLACK_VIEWS,
+    View(
         "documents",
         "Everything that can be searched.",
         """
@@ -162,17 +294,27 @@ VIEWS: tuple[View, ...] = (
         "sources",
         "Where data came from, and how much of it there is.",
         """
-        SELECT s.source, s.browser, s.profile, s.device, count(o.visit_key) AS visits,
-               max(v.visited_at) AS newest
-        FROM store.sources s LEFT JOIN store.observations o USING (source_id)
-        LEFT JOIN store.visits v USING (visit_key) GROUP BY ALL""",
+        WITH held AS (
+            SELECT o.source_id, count(*) AS visits, 0 AS bookmarks, 0 AS texts, 0 AS messages,
+                   max(v.visited_at) AS newest
+            FROM store.observations o JOIN store.visits v USING (visit_key) GROUP BY 1
+            UNION ALL SELECT source_id, 0, count(*), 0, 0, max(added_at) FROM store.bookmarks GROUP BY 1
+            UNION ALL SELECT source_id, 0, 0, count(*), 0, max(created_at) FROM store.texts GROUP BY 1
+            UNION ALL SELECT source_id, 0, 0, 0, count(*), max(sent_at) FROM store.slack_messages GROUP BY 1)
+        SELECT s.source, s.browser, s.profile, s.device, coalesce(sum(h.visits), 0)::BIGINT AS visits,
+               coalesce(sum(h.bookmarks), 0)::BIGINT AS bookmarks, coalesce(sum(h.texts), 0)::BIGINT AS texts,
+               coalesce(sum(h.messages), 0)::BIGINT AS messages, max(h.newest) AS newest
+        FROM store.sources s LEFT JOIN held h USING (source_id) GROUP BY ALL""",
         {
             "source": "kind of source",
             "browser": "browser",
             "profile": "profile within the browser",
             "device": "device the file came from",
             "visits": "visits it has seen",
-            "newest": "its newest visit, UTC",
+            "bookmarks": "bookmarks and kept tabs it brought",
+            "texts": "texts it brought",
+            "messages": "messages it brought",
+            "newest": "its newest visit, bookmark, text or message, UTC",
         },
     ),
     View(
@@ -193,9 +335,9 @@ VIEWS: tuple[View, ...] = (
             "started_at": "UTC",
             "finished_at": "UTC; NULL while running or when interrupted",
             "status": "running, imported, unchanged, empty, failed, partial or interrupted",
-            "seen": "visits read",
-            "new": "visits not known before",
-            "updated": "known visits that changed",
+            "seen": "visits read; in a file without visits, its own records",
+            "new": "of them not known before",
+            "updated": "known ones that changed",
             "rejected": "records not taken",
             "visible": "visits read that a person saw",
             "counts": "further counts as JSON: urls, denied, orphan_urls ...",

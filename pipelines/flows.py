@@ -50,12 +50,15 @@ WITH_RETRIES: dict[str, Any] = {
 
 
 @task(name="import file", task_run_name="import {path}", **WITH_RETRIES)
-def import_file(path: str, home: str) -> dict[str, Any]:
-    """One file into the lake; its outcome, also when the file cannot be read."""
+def import_file(path: str, home: str, quiet: bool = False) -> list[dict[str, Any]]:
+    """One file into the lake; its outcome, also when it cannot be read, or those of an archive's members.
+
+    With `quiet` an archive that holds nothing to import has none.
+    """
     from brain.services.import_files import import_files
 
-    report = import_files(open_workspace(home), [Path(path)], progress=_Telling())
-    return asdict(report.imports[0])
+    report = import_files(open_workspace(home), [Path(path)], progress=_Telling(), quiet=quiet)
+    return [asdict(outcome) for outcome in report.imports]
 
 
 @task(name="index", **WITH_RETRIES)
@@ -88,13 +91,15 @@ def import_history(paths: list[str] | None = None, home: str | None = None) -> A
     ws = open_workspace(home)
     with _run(ws, "import") as report:
         files = [str(file) for file in _files(paths, report)]
-        futures = {file: import_file.submit(file, str(ws.home.root)) for file in files}
+        named = {str(Path(path)) for path in paths or []}
+        futures = {file: import_file.submit(file, str(ws.home.root), file not in named) for file in files}
         wait(list(futures.values()))
         for file, future in futures.items():
-            outcome: Any = future.result(raise_on_failure=False)
-            if isinstance(outcome, BaseException):
-                outcome = {"path": file, "status": "failed", "error": first_line(outcome)}
-            _count_file(report, outcome)
+            outcomes: Any = future.result(raise_on_failure=False)
+            if isinstance(outcomes, BaseException):
+                outcomes = [{"path": file, "status": "failed", "error": first_line(outcomes)}]
+            for outcome in outcomes:
+                _count_file(report, outcome)
     return _end(report)
 
 

@@ -97,7 +97,7 @@ def _report(error: Exception, as_json: bool) -> int:
 
 
 def _say(code: str, message: str, as_json: bool) -> None:
-    from brain.render import clean
+    from brain.plaintext import clean
 
     text = clean(message)
     document = {"error": {"code": code, "message": text}}

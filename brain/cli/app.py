@@ -7,12 +7,28 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from brain.cli import demo, flows, imports, query, retrieval, sampling, upkeep
+from brain.cli import (
+    browser,
+    clients,
+    demo,
+    flows,
+    imports,
+    preferences,
+    query,
+    retrieval,
+    sampling,
+    serving,
+    slack,
+    thoughts,
+    upkeep,
+)
 from brain.cli.state import State
 
 SECTIONS = {
     "Start here": ("demo", "sources", "import"),
-    "Ask": ("search", "related", "timeline", "stats", "sql", "schema"),
+    "Ask": ("search", "related", "timeline", "stats", "tabs", "bookmarks", "sql", "schema"),
+    "Write down": ("thought", "note", "prefs", "wake-up"),
+    "Let clients in": ("mcp", "serve", "keys", "extension"),
     "Look after it": ("status", "doctor", "imports", "index", "drain", "model", "flows"),
     "Try it out": ("sample", "eval"),
 }
@@ -78,5 +94,19 @@ def root(
     ctx.obj = State(home, as_json, debug)
 
 
-for part in (demo, imports, retrieval, query, upkeep, flows, sampling):
+for part in (
+    demo,
+    imports,
+    retrieval,
+    query,
+    thoughts,
+    preferences,
+    clients,
+    serving,
+    browser,
+    slack,
+    upkeep,
+    flows,
+    sampling,
+):
     part.register(app)

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from brain.render import Screen, clean, count, home_path, size
+from brain.plaintext import clean
+from brain.render import Screen, count, home_path, size
 
 if TYPE_CHECKING:
     from brain.cli.demo import Demo

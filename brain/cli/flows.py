@@ -110,7 +110,7 @@ def serve(
 
 def draw_report(screen: "Screen", report: "RunReport") -> None:
     """A run in one line, then what did not work."""
-    from brain.render import clean
+    from brain.plaintext import clean
 
     counts = ", ".join(f"{number:,} {what.replace('_', ' ')}" for what, number in report.counts.items())
     screen.line(

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from brain.cli.moments import ago, local
-from brain.render import Screen, clean, count
+from brain.plaintext import clean
+from brain.render import Screen, count
 
 if TYPE_CHECKING:
     from rich.text import Text

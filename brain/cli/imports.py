@@ -1,5 +1,6 @@
 """Bringing data in: `brain sources`, `brain import`, `brain imports`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from brain.services.import_files import ImportOutcome, ImportReport
 
 _STYLES = {"imported": "green", "unchanged": "dim", "empty": "yellow", "partial": "yellow", "failed": "red"}
-_HISTORIES = ("chromium", "firefox", "safari", "takeout")
+# JSON keeps the plain words: there, `id` is null and nothing else differs.
+_WOULD = {"imported": "would import", "partial": "would import in part"}
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +60,9 @@ def sources(ctx: typer.Context) -> None:
 
 def import_(
     ctx: typer.Context,
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders.", metavar="[PATH]...")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files, folders, .zip or .tgz archives.", metavar="[PATH]...")
+    ] = None,
     auto: Annotated[bool, typer.Option("--auto", help="Everything `brain sources` can read.")] = False,
     browser: Annotated[
         str | None, typer.Option(help="Which browser the files are of.", metavar="NAME")
@@ -66,12 +70,20 @@ def import_(
     profile: Annotated[str | None, typer.Option(help="Which profile.", metavar="NAME")] = None,
     device: Annotated[str | None, typer.Option(help="Which machine they come from.", metavar="NAME")] = None,
     since: Annotated[str | None, typer.Option(help="Leave out what is older.", metavar="WHEN")] = None,
+    honour_deletes: Annotated[
+        bool,
+        typer.Option(
+            "--honour-deletes",
+            help="Take out what the browser deleted: visits of its last 90 days, bookmarks.",
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count; write nothing.")] = False,
     no_index: Annotated[bool, typer.Option("--no-index", help="Leave indexing to `brain index`.")] = False,
 ) -> None:
-    """Import browser histories, then index what is new.
+    """Import browser histories and bookmarks, then index what is new.
 
-    Files may be in use by the browser. Importing a file again adds only what is new in it.
+    Files may be in use by the browser. Of a folder or an archive, such as a profile or a Takeout, every file that
+    can be imported is taken. Importing a file again adds only what is new in it.
     """
     from brain import intervals
     from brain.errors import BrainError
@@ -79,9 +91,10 @@ def import_(
     from brain.services.index_documents import index_documents
 
     state: State = ctx.obj
+    _refuse_missing(paths or [], auto)
     files, left_out = _readable() if auto else ([], [])
     since_us = intervals.resolve(state.ws.settings, since).since_us
-    options = ImportOptions(browser, profile, device, dry_run, since_us)
+    options = ImportOptions(browser, profile, device, dry_run, since_us, honour_deletes)
     with state.progress() as progress:
         report = import_files(state.ws, [*(paths or []), *files], options, progress)
         indexed, fault = None, None
@@ -127,6 +140,16 @@ def imports(
         )
 
 
+def _refuse_missing(paths: list[Path], auto: bool) -> None:
+    """Say so when nothing is left of what was asked for; a missing path beside others is one line of the report."""
+    from brain.errors import SourceError
+
+    missing = [path for path in paths if not os.path.lexists(path)]
+    if missing and len(missing) == len(paths) and not auto:
+        names = ", ".join(str(path.absolute()) for path in missing)
+        raise SourceError(f"{names} {'does' if len(missing) == 1 else 'do'} not exist")
+
+
 def _readable() -> tuple[list[Path], list[Any]]:
     """The sources of this machine that can be read, and those that cannot."""
     from brain import discovery
@@ -148,12 +171,15 @@ def _exit_by(report: "ImportReport") -> None:
 
 
 def _draw_report(screen: "Screen", report: "ImportReport", dry_run: bool) -> None:
-    from brain.render import clean, count, home_path
+    from brain.plaintext import clean
+    from brain.render import count, home_path
 
-    for outcome in report.imports:
+    words = [(_WOULD if dry_run else {}).get(o.status, o.status) for o in report.imports]
+    width = max([9, *map(len, words)])
+    for outcome, word in zip(report.imports, words, strict=True):
         whose = "/".join(n for n in (outcome.browser, outcome.profile) if n and n != "unknown")
         screen.line(
-            (f"{outcome.status:<9}  ", _STYLES.get(outcome.status, "")),
+            (f"{word:<{width}}  ", _STYLES.get(outcome.status, "")),
             home_path(outcome.path),
             (f"  {clean(whose)}" if whose else "", "cyan"),
             f"  {clean(_said(outcome))}",
@@ -176,20 +202,29 @@ def _said(outcome: "ImportOutcome") -> str:
         return outcome.error or "failed"
     if outcome.status == "empty":
         return f"no records: {outcome.error or 'it holds none'}"
-    what = "visit" if outcome.source in _HISTORIES else "record"
-    parts = [count(outcome.seen, what), f"{outcome.visible:,} visible", f"{outcome.new:,} new"]
+    if outcome.source is None:  # an archive itself, of which something could not be had
+        return (outcome.error or "") + (f" (brain imports {outcome.id})" if outcome.id else "")
+    if outcome.visible or not {"bookmarks", "texts"} & outcome.counts.keys():
+        parts = [count(outcome.seen, "visit"), f"{outcome.visible:,} visible", f"{outcome.new:,} new"]
+    else:
+        what = "bookmark" if "bookmarks" in outcome.counts else "text"
+        parts = [count(outcome.seen, what), f"{outcome.new:,} new"]
     if outcome.updated:
         parts.append(f"{outcome.updated:,} updated")
     for name, label in (
         ("denied_visits", "denied by your rules"),
+        ("denied_records", "denied by your rules"),
         ("duplicates", "seen by another source too"),
+        ("removed", "removed, as in the source"),
+        ("would_remove", "to be removed, as in the source"),
     ):
         if number := outcome.counts.get(name):
             parts.append(f"{number:,} {label}")
     if outcome.rejected:
         listed = f" (brain imports {outcome.id})" if outcome.id else ""
         parts.append(f"{outcome.rejected:,} rejected{listed}")
-    return f"{', '.join(parts)} in {outcome.seconds:.1f} s"
+    said = f"{', '.join(parts)} in {outcome.seconds:.1f} s"
+    return f"{said}; {outcome.error}" if outcome.error else said
 
 
 def _draw_log(screen: "Screen", records: list[dict[str, Any]]) -> None:
@@ -221,7 +256,8 @@ def _draw_log(screen: "Screen", records: list[dict[str, Any]]) -> None:
 
 
 def _draw_detail(screen: "Screen", detail: Any) -> None:
-    from brain.render import Column, clean, count
+    from brain.plaintext import clean
+    from brain.render import Column, count
 
     record = detail.record
     screen.line((f"import {record['id']}  ", "bold"), f"{record['status']}  {clean(record['path'])}")

@@ -16,7 +16,7 @@ def bar(shown: bool) -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from brain.render import clean
+    from brain.plaintext import clean
 
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     columns = (

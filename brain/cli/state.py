@@ -50,7 +50,7 @@ class State:
     def note(self, text: str) -> None:
         """A remark beside the answer, on stderr; left out with `--json`."""
         if not self.as_json:
-            from brain.render import clean
+            from brain.plaintext import clean
 
             sys.stderr.write(clean(text) + "\n")
 

@@ -128,7 +128,8 @@ def model_use(
 
 def draw_index(screen: "Screen", report: "IndexReport") -> None:
     """What an indexing run did."""
-    from brain.render import clean, count
+    from brain.plaintext import clean
+    from brain.render import count
 
     parts = [f"{count(report.indexed, 'document')} indexed", count(report.embedded, "vector")]
     if report.removed:
@@ -142,7 +143,8 @@ def draw_index(screen: "Screen", report: "IndexReport") -> None:
 
 
 def _draw_models(screen: "Screen", models: "list[ModelState]") -> None:
-    from brain.render import Column, clean, size
+    from brain.plaintext import clean
+    from brain.render import Column, size
 
     screen.table(
         ["name", "in use", "installed", "model", "revision", Column("size", "right")],
@@ -166,7 +168,7 @@ def _draw_models(screen: "Screen", models: "list[ModelState]") -> None:
 
 
 def _draw_diagnosis(screen: "Screen", found: "Diagnosis") -> None:
-    from brain.render import clean
+    from brain.plaintext import clean
 
     wide = max(len(check.name) for check in found.checks)
     for check in found.checks:

@@ -8,7 +8,7 @@ taken by whoever gets its lock.
 import os
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,10 @@ from brain.index.rows import DEFAULT_DIMENSION, USAGE, to_rows
 from brain.index.view import View
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from brain.embedding.protocol import Embedder, ModelIdentity
     from brain.models import Document
@@ -192,6 +194,52 @@ class Index:
             stale = before.join(rows.select("id"), on="id", how="anti")["id"].to_list()
             tables.delete(table, "id", stale)
         return rows.height
+
+    def put(
+        self,
+        documents: "Sequence[Document]",
+        embedder: "Embedder | None",
+        *,
+        known: "Mapping[str, NDArray[np.float32]] | None" = None,
+        new: bool = False,
+    ) -> bool:
+        """Add or replace a few documents with their vectors in one commit; returns whether they have them.
+
+        `known` are passages whose vectors the caller has already; `new` promises that no id is in the index.
+
+        Without a model, or with another one than the index's, they are found by keyword until vectors are made.
+        """
+        if embedder is None or self.model not in (None, embedder.identity):
+            self.upsert(documents, new=new)
+            return False
+        import numpy as np
+        import polars as pl
+
+        rows = to_rows(documents).with_columns(waiting=pl.lit(False))
+        passages = rows["text"].to_list()
+        known = known or {}
+        missing = [passage for passage in dict.fromkeys(passages) if passage not in known]
+        made = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
+        found = np.stack([known[passage] if passage in known else made[passage] for passage in passages])
+        self.prepare(embedder.identity)
+        with guarded():
+            live, table = self._live()
+            data = tables.with_vectors(rows, found, live.dimension)
+            before = None if new else tables.existing(table, [document.id for document in documents])
+            if before is not None and before.height:
+                retry(
+                    lambda: (
+                        table.merge_insert("id")
+                        .when_matched_update_all()
+                        .when_not_matched_insert_all()
+                        .execute(data)
+                    )
+                )
+                stale = before.join(rows.select("id"), on="id", how="anti")["id"].to_list()
+                tables.delete(table, "id", stale)
+            else:
+                retry(lambda: table.add(data))
+        return True
 
     def delete(self, doc_ids: Collection[str]) -> None:
         """Remove documents; ids that are not there are no error."""

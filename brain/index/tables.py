@@ -120,6 +120,16 @@ def arrow(rows: "pl.DataFrame", dimension: int, *, vector: bool = True) -> "pa.T
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+def with_vectors(rows: "pl.DataFrame", vectors: Any, dimension: int) -> "pa.Table":
+    """Rows as Arrow in the table's types with these vectors, one each."""
+    import pyarrow as pa
+
+    plain = arrow(rows, dimension)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), dimension)
+    place = plain.schema.get_field_index("vector")
+    return plain.set_column(place, plain.schema.field(place), column)
+
+
 def read(table: Any, columns: list[str], where: "Expr | str | None" = None) -> "pl.DataFrame":
     """These columns of all rows, or of those that a filter leaves."""
     import polars as pl

@@ -5,10 +5,10 @@ writer refreshes; it is derived and may be deleted at any time.
 """
 
 import json
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from brain import private_files
 from brain.errors import UsageError
 from brain.intervals import Interval, iso
 from brain.workspace import Workspace
@@ -42,23 +42,21 @@ def cover(
 def refresh(ws: Workspace) -> None:
     """Count the lake's sources and waiting documents again and keep the result for readers."""
     with ws.lake.read(what="coverage") as con:
-        visits = con.execute("""
-            SELECT s.source, max(v.visited_at) AS newest, count(*) AS n
-            FROM store.visits v JOIN store.sources s USING (source_id) GROUP BY 1 ORDER BY 1""").fetchall()
-        others = con.execute("""
-            SELECT source, max(last_at), count(*) FROM store.documents
-            WHERE kind <> 'page' AND state <> 'gone' GROUP BY 1 ORDER BY 1""").fetchall()
+        sources = con.execute("""
+            SELECT source, max(newest), sum(n)::BIGINT FROM (
+                SELECT s.source, max(v.visited_at) AS newest, count(*) AS n
+                FROM store.visits v JOIN store.sources s USING (source_id) GROUP BY 1
+                UNION ALL SELECT s.source, max(b.added_at), count(*)
+                FROM store.bookmarks b JOIN store.sources s USING (source_id) GROUP BY 1
+                UNION ALL SELECT source, max(last_at), count(*) FROM store.documents
+                WHERE kind NOT IN ('page', 'bookmark') AND state NOT IN ('removed', 'gone') GROUP BY 1
+            ) GROUP BY 1 ORDER BY 1""").fetchall()
         waiting = con.execute(
             "SELECT count(*) FROM store.documents WHERE state IN ('stale', 'pending')"
         ).fetchone()
-    sources = [
-        {"source": source, "newest": iso(newest), "rows": rows} for source, newest, rows in [*visits, *others]
-    ]
-    path = ws.home.cache / "coverage.json"
-    draft = path.with_suffix(f".{os.getpid()}.draft")
-    draft.write_text(json.dumps({"sources": sources, "pending": waiting[0] if waiting else 0}), "utf-8")
-    draft.chmod(0o600)
-    draft.replace(path)
+    counted = [{"source": source, "newest": iso(newest), "rows": rows} for source, newest, rows in sources]
+    told = {"sources": counted, "pending": waiting[0] if waiting else 0}
+    private_files.replace(ws.home.cache / "coverage.json", json.dumps(told))
 
 
 def read(ws: Workspace) -> dict[str, Any]:

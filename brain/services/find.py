@@ -122,7 +122,8 @@ def _document_of(ws: Workspace, item_id: str) -> str:
             rows: list[Any] = con.execute(
                 """
                 SELECT d.doc_id FROM store.visits v JOIN store.urls u USING (url_id)
-                JOIN store.documents d USING (page_id) WHERE v.visit_key = ?""",
+                JOIN store.documents d USING (page_id)
+                WHERE v.visit_key = ? AND d.kind = 'page'""",
                 [number],
             ).fetchall()
         else:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,13 @@ Where = tuple[str, str, str, str]  # source, browser, profile, device
 
 
 def begin(
-    ws: Workspace, path: Path, taken: Snapshot, state: str, reader: str, where: Where
+    ws: Workspace,
+    path: Path,
+    taken: Snapshot,
+    state: str,
+    reader: str,
+    where: Where,
+    clock_us: int = 1_000_000,
 ) -> tuple[int, int]:
     """Record that an import of this file starts; returns (import_id, source_id).
 
@@ -30,7 +37,7 @@ def begin(
     """
     with ws.lake.write(what="begin import") as con, transaction(con):
         _mark_interrupted(con)
-        source_id = merge.source_id(con, *where)
+        source_id = merge.source_id(con, *where, clock_us)
         row = con.execute(
             """
             INSERT INTO store.imports (import_id, path, source, browser, profile, device, sha256, bytes, file_state,
@@ -94,9 +101,19 @@ def abort(ws: Workspace, import_id: int, error: BaseException) -> None:
         )
 
 
-def record_failure(ws: Workspace, path: Path, source: str | None, status: str, error: str) -> str:
-    """Record a file that could not be read at all, unless its import had begun and says so itself."""
-    with ws.lake.write(what="record import") as con:
+def record_failure(
+    ws: Workspace,
+    path: Path,
+    source: str | None,
+    status: str,
+    error: str,
+    rejects: Sequence[Rejected] = (),
+) -> str:
+    """Record a file that could not be read at all, unless its import had begun and says so itself.
+
+    `rejects` are members of an archive that could not be had; as many are kept as are given.
+    """
+    with ws.lake.write(what="record import") as con, transaction(con):
         begun = con.execute(
             "SELECT max(import_id) FROM store.imports WHERE path = ? AND pid = ? AND status = 'failed' AND error = ?",
             [_text(path), os.getpid(), _text(error)],
@@ -106,11 +123,16 @@ def record_failure(ws: Workspace, path: Path, source: str | None, status: str, e
         now = datetime.now(UTC)
         row = con.execute(
             """
-            INSERT INTO store.imports (import_id, path, source, started_at, finished_at, status, error, pid)
-            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?) RETURNING import_id""",
-            [_text(path), source, now, now, status, _text(error), os.getpid()],
+            INSERT INTO store.imports (import_id, path, source, started_at, finished_at, status, error, pid, rejected)
+            VALUES (nextval('store.import_seq'), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING import_id""",
+            [_text(path), source, now, now, status, _text(error), os.getpid(), len(rejects)],
         ).fetchone()
-    assert row
+        assert row
+        if rejects:
+            con.executemany(
+                "INSERT INTO store.rejects VALUES (?, ?, ?)",
+                [[int(row[0]), _text(r.where), r.reason] for r in rejects],
+            )
     return str(row[0])
 
 
@@ -124,12 +146,29 @@ def earlier_import(
     return _earlier(ws, "sha256 = ? AND list_contains(?, reader)", [sha256, readers], where, told)
 
 
-def earlier_import_of_file(
-    ws: Workspace, path: Path, state: str, readers: list[str], where: Where
-) -> dict[str, Any] | None:
-    """The same for a file that nobody has touched since, told without reading it."""
-    condition = "path = ? AND file_state = ? AND list_contains(?, reader)"
-    return _earlier(ws, condition, [_text(path), state, readers], where)
+def earlier_imports_of_path(ws: Workspace, path: Path, state: str) -> list[dict[str, Any]]:
+    """Complete imports, newest first, of a file that nobody has touched since, told without reading it."""
+    return _complete(ws, "path = ? AND file_state = ?", [_text(path), state])
+
+
+def earlier_imports_within(ws: Workspace, archive: Path, state: str) -> list[dict[str, Any]]:
+    """The same for what lies in an archive: `state` is how theirs begins, `member` their path within it."""
+    inside = _text(f"{archive}{os.sep}")
+    found = _complete(ws, "starts_with(path, ?) AND starts_with(file_state, ?)", [inside, f"{state} "])
+    return [record | {"member": record["path"][len(inside) :]} for record in found]
+
+
+def _complete(ws: Workspace, condition: str, values: list[Any]) -> list[dict[str, Any]]:
+    with ws.lake.read(what="import check") as con:
+        found = con.execute(
+            f"""
+            SELECT import_id::VARCHAR AS id, path, file_state, reader, source, browser, profile, device, sha256,
+                   seen, visible
+            FROM store.imports WHERE {condition} AND status IN ('imported', 'partial')
+            ORDER BY store.imports.import_id DESC""",
+            values,
+        )
+        return records(found)
 
 
 def _earlier(

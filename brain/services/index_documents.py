@@ -88,12 +88,15 @@ def _embed(ws: Workspace, embedder: Embedder, say: Progress) -> int:
 
 
 def refresh_pages(ws: Workspace, say: Progress = silent) -> int:
-    """Make or renew the documents of pages touched since the last run; returns how many changed.
+    """Make or renew the documents of pages and bookmarks touched since the last run; returns how many changed.
 
-    Pages whose visits all went are marked `gone`.
+    Those whose visits or bookmarks all went are marked `gone`.
     """
     with ws.lake.snapshot() as con:
-        changed, through = _changed_pages(con)
+        since, through = _watermarks(con)
+        if through <= since:
+            return 0
+        changed = pl.concat([_changed_pages(con, since), _changed_bookmarks(con, since)])
     for start in range(0, changed.height, _ROWS_PER_LEASE):
         part = changed.slice(start, _ROWS_PER_LEASE)
         with ws.lake.write(what="documents") as con, transaction(con):
@@ -101,18 +104,17 @@ def refresh_pages(ws: Workspace, say: Progress = silent) -> int:
             con.execute("DELETE FROM store.documents WHERE doc_id IN (SELECT doc_id FROM part)")
             con.execute("""
                 INSERT INTO store.documents
-                SELECT doc_id, 'page', page_id, title, '', url, domain, source, origin, first_at, last_at,
-                       visit_count, 1, CASE WHEN visit_count > 0 THEN 'stale' ELSE 'removed' END,
+                SELECT doc_id, kind, page_id, title, text, url, domain, source, origin, first_at, last_at,
+                       visit_count, 1, CASE WHEN is_there THEN 'stale' ELSE 'removed' END,
                        nextval('store.change_seq')
                 FROM part""")
             con.unregister("part")
         say("documents", min(start + _ROWS_PER_LEASE, changed.height), changed.height)
-    if through:
-        with ws.lake.write(what="documents") as con:
-            con.execute(
-                "INSERT INTO store.meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                [_WATERMARK, str(through)],
-            )
+    with ws.lake.write(what="documents") as con:
+        con.execute(
+            "INSERT INTO store.meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [_WATERMARK, str(through)],
+        )
     return changed.height
 
 
@@ -121,18 +123,17 @@ def _watermarks(con: Connection) -> tuple[int, int]:
     ((since, through),) = con.execute(
         """
         SELECT coalesce((SELECT value::BIGINT FROM store.meta WHERE name = ?), 0),
-               coalesce(greatest((SELECT max(change_id) FROM store.urls), (SELECT max(change_id) FROM store.visits)), 0)
+               coalesce(greatest((SELECT max(change_id) FROM store.urls), (SELECT max(change_id) FROM store.visits),
+                                 (SELECT max(change_id) FROM store.bookmarks)), 0)
         """,
         [_WATERMARK],
     ).fetchall()
     return since, through
 
 
-def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
-    since, through = _watermarks(con)
-    if through <= since:
-        return pl.DataFrame(), 0
-    changed = frame(
+def _changed_pages(con: Connection, since: int) -> pl.DataFrame:
+    """Pages whose visits or titles changed, where that changes their document."""
+    return frame(
         con,
         f"""
         WITH dirty AS (
@@ -153,8 +154,9 @@ def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
                    first_at, last_at, coalesce(visit_count, 0) AS visit_count
             FROM dirty LEFT JOIN seen USING (page_id) LEFT JOIN named USING (page_id)
             LEFT JOIN store.sources USING (source_id))
-        SELECT p.doc_id, p.page_id, p.title, p.url, p.domain, coalesce(p.source, d.source) AS source, p.origin,
-               p.first_at, p.last_at, p.visit_count
+        SELECT p.doc_id, 'page' AS kind, p.page_id, p.title, '' AS text, p.url, p.domain,
+               coalesce(p.source, d.source) AS source, p.origin, p.first_at, p.last_at, p.visit_count,
+               p.visit_count > 0 AS is_there
         FROM page p LEFT JOIN store.documents d USING (doc_id)
         WHERE CASE WHEN p.visit_count = 0 THEN d.doc_id IS NOT NULL AND d.state NOT IN ('removed', 'gone')
               ELSE d.doc_id IS NULL OR d.state IN ('removed', 'gone')
@@ -162,7 +164,44 @@ def _changed_pages(con: Connection) -> tuple[pl.DataFrame, int]:
                      IS DISTINCT FROM (d.title, d.url, d.last_at, d.visit_count, d.first_at) END""",
         [since],
     )
-    return changed, through
+
+
+def _changed_bookmarks(con: Connection, since: int) -> pl.DataFrame:
+    """Bookmarked pages, one document each whatever the number of bookmarks, where that changes their document."""
+    return frame(
+        con,
+        f"""
+        WITH dirty AS (
+            SELECT page_id FROM store.urls WHERE change_id > $1
+            UNION SELECT page_id FROM store.bookmarks b JOIN store.urls USING (url_id) WHERE b.change_id > $1),
+        kept AS (
+            SELECT u.page_id, arg_max(b.title, b.added_at) FILTER (b.title IS NOT NULL) AS newest_title,
+                   any_value(b.title) AS any_title, arg_max(u.url, b.added_at) AS newest_url,
+                   any_value(u.url) AS any_url, any_value(u.domain) AS domain,
+                   min(b.source_id) AS source_id, min(b.added_at) AS first_at,
+                   max(greatest(b.added_at, b.modified_at)) AS last_at,
+                   string_agg(DISTINCT concat_ws(E'\n', nullif(array_to_string(b.folder, ' / '), ''),
+                                        nullif(array_to_string(b.tags, ', '), ''), b.note), E'\n'
+                              ORDER BY concat_ws(E'\n', nullif(array_to_string(b.folder, ' / '), ''),
+                                        nullif(array_to_string(b.tags, ', '), ''), b.note)) AS text
+            FROM store.bookmarks b JOIN store.urls u USING (url_id) SEMI JOIN dirty USING (page_id)
+            GROUP BY u.page_id),
+        bookmark AS (
+            SELECT {ids.sql("b", "page_id")} AS doc_id, page_id, coalesce(newest_title, any_title) AS title,
+                   coalesce(text, '') AS text, coalesce(newest_url, any_url) AS url, domain, source,
+                   browser || CASE WHEN profile = '' THEN '' ELSE '/' || profile END AS origin, first_at, last_at,
+                   k.page_id IS NOT NULL AS is_there
+            FROM dirty LEFT JOIN kept k USING (page_id) LEFT JOIN store.sources USING (source_id))
+        SELECT b.doc_id, 'bookmark' AS kind, b.page_id, b.title, b.text, b.url, b.domain,
+               coalesce(b.source, d.source) AS source, b.origin, b.first_at, b.last_at, 0::BIGINT AS visit_count,
+               b.is_there
+        FROM bookmark b LEFT JOIN store.documents d USING (doc_id)
+        WHERE CASE WHEN NOT b.is_there THEN d.doc_id IS NOT NULL AND d.state NOT IN ('removed', 'gone')
+              ELSE d.doc_id IS NULL OR d.state IN ('removed', 'gone')
+                  OR (b.title, b.text, b.url, b.first_at, b.last_at)
+                     IS DISTINCT FROM (d.title, d.text, d.url, d.first_at, d.last_at) END""",
+        [since],
+    )
 
 
 def _write_stale(ws: Workspace, say: Progress) -> tuple[int, int]:

@@ -63,7 +63,7 @@ def status(ws: Workspace) -> Status:
     )
 
 
-_PARTS = ("lake", "index", "raw", "snapshots", "inbox", "cache", "prefect", "logs")
+_PARTS = ("lake", "index", "raw", "snapshots", "inbox", "plans", "cache", "prefect", "logs")
 
 
 def _bytes_under(path: Path) -> int:
