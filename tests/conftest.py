@@ -58,6 +58,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built browser extension with every optional permission given; to be read only."""
+    from extension_browser import build
+
+    return build(tmp_path_factory.mktemp("built") / "extension")
+
+
+@pytest.fixture(scope="session")
 def sample_home(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the small sample imported and indexed; to be read only."""
     from brain import open_workspace

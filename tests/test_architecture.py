@@ -26,8 +26,12 @@ ROOMS: tuple[tuple[str, ...], ...] = (
         "brain.ids",
         "brain.progress",
         "brain.sql",
+        "brain.plaintext",
+        "brain.private_files",
+        "brain.jsonc",
     ),
     (
+        *("brain.archives", "brain.archive_members", "brain.sniffing"),
         *("brain.importers", "brain.snapshot", "brain.discovery", "brain.browser_places", "brain.scrub"),
         *(
             "brain.secret_shapes",
@@ -39,14 +43,24 @@ ROOMS: tuple[tuple[str, ...], ...] = (
         ),
         *(
             "brain.leases",
+            "brain.view",
             "brain.views",
+            "brain.views_slack",
             "brain.merge",
+            "brain.merge_records",
+            "brain.merge_slack",
+            "brain.thought_rows",
+            "brain.removals",
             "brain.prepare",
+            "brain.prepare_slack",
             "brain.migrations",
             "brain.lake",
             "brain.inbox",
+            "brain.applying",
+            "brain.receipts",
+            "brain.event_files",
         ),
-        *("brain.embedding", "brain.chunking", "brain.sample"),
+        *("brain.embedding", "brain.chunking", "brain.extraction", "brain.sample", "brain.slack"),
     ),
     (
         *(
@@ -57,14 +71,20 @@ ROOMS: tuple[tuple[str, ...], ...] = (
             "brain.querytext",
             "brain.snippets",
         ),
-        "brain.cards",
+        *(
+            "brain.cards",
+            "brain.cleanup_rules",
+            "brain.grouping_critic",
+            "brain.recognition",
+            "brain.summary",
+        ),
     ),
     ("brain.workspace",),
     ("brain.services",),
-    ("brain.render", "pipelines", "brain.cli", "brain.__main__"),
+    ("brain.render", "pipelines", "brain.cli", "brain.mcp_server", "brain.bridge", "brain.__main__"),
 )
 EDGES = ROOMS[-1]
-EDGE_LIBRARIES = {"typer", "click", "rich", "prefect", "mcp", "fastmcp"}
+EDGE_LIBRARIES = {"typer", "click", "rich", "prefect", "mcp", "fastmcp", "mcp_types", "starlette"}
 HEAVY = {
     "duckdb",
     "polars",

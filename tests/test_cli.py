@@ -77,7 +77,7 @@ def test_home_after_the_command_means_that_lake(brain, home: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
-        (["serch", "x"], 2, "No such command 'serch'. Did you mean 'search'?"),
+        (["timelin"], 2, "No such command 'timelin'. Did you mean 'timeline'?"),
         (["search", "x", "--mode", "psychic"], 2, "psychic"),
         (["search", "x", "--limit", "0"], 2, "limit"),
         (["stats", "--since", "whenever"], 2, "not a time: 'whenever'"),
@@ -208,7 +208,7 @@ def test_version_is_the_packages(brain) -> None:
 
 
 def test_shell_completion_knows_the_commands() -> None:
-    ran = command(_BRAIN_COMPLETE="complete_bash", COMP_WORDS="brain se", COMP_CWORD="1")
+    ran = command(_BRAIN_COMPLETE="complete_bash", COMP_WORDS="brain sea", COMP_CWORD="1")
     assert ran.stdout.split() == [b"search"]
 
 

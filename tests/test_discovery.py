@@ -253,3 +253,72 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
 def test_folders_too_deep_are_left_alone(tmp_path: Path) -> None:
     place(tmp_path, "1/2/3/4/5/6/7/8/History", "1/2/3/4/5/6/7/8/9/History")
     assert expand(tmp_path) == [tmp_path / "1/2/3/4/5/6/7/8/History"]
+
+
+def test_bookmarks_are_sources_of_their_own(tmp_path: Path) -> None:
+    place(
+        tmp_path,
+        ".config/google-chrome/Default/Bookmarks",
+        ".config/google-chrome/Default/Bookmarks.bak",
+        ".config/google-chrome/Default/History",
+        "Library/Safari/Bookmarks.plist",
+        "Library/Containers/com.apple.Safari/Data/Library/Safari/Profiles/6F2C-11/History.db",
+    )
+    assert summary(discover(tmp_path, "linux")) == [
+        ("chrome", "Default", "chromium"),
+        ("chrome", "Default", "chrome_bookmarks"),
+    ]
+    assert summary(discover(tmp_path, "darwin")) == [
+        ("safari", None, "safari_bookmarks"),
+        ("safari", "6F2C-11", "safari"),
+    ]
+
+
+HTML = b'<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n<DT><A HREF="https://a.example/">A</A>\n</DL><p>\n'
+BOOKMARKS = b'{"roots": {"other": {"type": "folder", "name": "O", "children": []}}, "version": 1}'
+
+
+def test_a_folder_gives_every_kind_of_file_that_an_importer_knows(tmp_path: Path) -> None:
+    contents = {
+        "Bookmarks": BOOKMARKS,
+        "Bookmarks.bak": BOOKMARKS,  # older than the one beside it
+        "Preferences": b'{"browser": {}}',
+        "list.txt": b"https://a.example/ | A\n",
+        "marks/export.html": HTML,
+        "marks/lonely.bak": HTML,
+        "marks/page.html": b"<!doctype html><p>hello",
+        "marks/picture.jpg": HTML,
+        "marks/readme.md": b"# Notes\n",
+        "takeout-001.zip": b"PK\x05\x06" + bytes(18),
+        "takeout.tgz": b"\x1f\x8bno archive",
+    }
+    for name, content in contents.items():
+        place(tmp_path, name, content=content)
+    os.mkfifo(tmp_path / "History")
+    os.mkfifo(tmp_path / "pipe.json")
+    assert [str(found.relative_to(tmp_path)) for found in expand(tmp_path)] == [
+        "Bookmarks",
+        "list.txt",
+        "takeout-001.zip",
+        "marks/export.html",
+        "marks/lonely.bak",
+    ]
+
+
+def test_of_dated_backups_the_newest_is_taken(tmp_path: Path) -> None:
+    for day in (1, 3, 2):
+        place(tmp_path, f"ab.default/bookmarkbackups/bookmarks-2026-11-0{day}_9.html", content=HTML)
+    assert [found.name for found in expand(tmp_path)] == ["bookmarks-2026-11-03_9.html"]
+
+
+def test_a_database_is_known_by_its_tables_and_left_as_it_was(tmp_path: Path) -> None:
+    source = Path(shutil.copy(DATA / "chromium-156-History", tmp_path / "renamed #1?x.bin"))
+    before = (source.read_bytes(), source.stat().st_mtime_ns)
+    (tmp_path / "odd").mkdir()
+    con = sqlite3.connect(tmp_path / "odd" / "other.db")
+    con.execute('CREATE TABLE "urls ""x"(a, "b "" c")')
+    con.execute("CREATE TABLE urls(id, url)")
+    con.execute("CREATE VIEW visits AS SELECT id, url, 1 AS visit_time, 2 AS transition FROM urls")
+    con.close()
+    assert expand(tmp_path) == [source]
+    assert (source.read_bytes(), source.stat().st_mtime_ns) == before

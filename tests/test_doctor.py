@@ -99,10 +99,11 @@ def test_open_permissions_are_found_and_closed(lake: Workspace) -> None:
 def test_an_older_schema_is_found_and_brought_up_to_date(
     lake: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, (2, "more", lambda con: None)))
-    monkeypatch.setattr(migrations, "LATEST", 2)
-    assert look(lake, "schema").detail == "schema 1 of 2"
-    assert look(Workspace(lake.settings), "schema", fix=True).detail == "schema 2"
+    newer = migrations.LATEST + 1
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, (newer, "more", lambda con: None)))
+    monkeypatch.setattr(migrations, "LATEST", newer)
+    assert look(lake, "schema").detail == f"schema {newer - 1} of {newer}"
+    assert look(Workspace(lake.settings), "schema", fix=True).detail == f"schema {newer}"
 
 
 def test_a_newer_schema_is_a_fault_told_and_never_raised(lake: Workspace) -> None:

@@ -97,12 +97,24 @@ def test_a_visit_that_a_browsers_file_has_too_is_counted_once(workspace: Workspa
     (outcome,) = import_files(workspace, [path], ImportOptions(browser="chrome")).imports
     assert outcome.counts["duplicates"] == 1
     settle(
-        workspace, visit(at="2026-11-30T11:00:01.123456Z"), visit(at="2026-11-30T11:00:01.123457Z")
+        workspace, visit(at="2026-11-30T11:00:03.123456Z"), visit(at="2026-11-30T11:00:03.123457Z")
     )  # after it
     assert rows(workspace, "SELECT domain, visits, visible_visits FROM pages ORDER BY 1") == [
         ("a.example", 3, 2),
         ("b.example", 2, 1),
     ]
+
+
+def test_the_visit_that_counts_takes_over_what_only_the_repeat_knows(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    told = Visit(AT, "https://b.example/", "B", foreground_us=7_000_000, duration_us=9_000_000, from_visit=2)
+    path = chromium(tmp_path / "History", [told, Visit("2026-11-30T10:59:00Z", "https://a.example/")])
+    settle(workspace, visit("https://b.example/", at="2026-11-30T11:00:01Z"))  # before the file
+    import_files(workspace, [path], ImportOptions(browser="chrome"))
+    columns = "source, title, foreground_us, duration_us, from_id IS NOT NULL"
+    query = f"SELECT {columns} FROM visits WHERE is_visible AND domain = 'b.example'"
+    assert rows(workspace, query) == [("extension", "B", 7_000_000, 9_000_000, True)]
 
 
 class TestPrivacy:
@@ -160,7 +172,12 @@ class TestRefused:
             (visit(title=7), "`data.title` must be text"),
             (note(None), "`data.text` is missing"),
             (note({}), "`data.text` must be text"),
-            ({"kind": "dance", "data": {}}, "unknown kind 'dance'; known: note, visit"),
+            (
+                {"kind": "dance", "data": {}},
+                "unknown kind 'dance'; known: bookmark, capture, command, command_done, dwell, highlight, note, "
+                "preference_remove, preference_set, tabs, "
+                "thought, thought_delete, thought_edit, thought_restore, thought_supersede, visit",
+            ),
         ],
     )
     def test_what_cannot_be_applied_is_kept_with_its_reason(

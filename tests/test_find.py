@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from brain import open_workspace
 from brain.errors import UsageError
+from brain.intervals import to_us
 from brain.services.find import related, search
 
 
@@ -54,20 +56,20 @@ def test_filters_come_before_ranking(sample_lake: Any, sample: Path) -> None:
     for case in json.loads((sample / "queries.json").read_text("utf-8"))["queries"]:
         if case["family"] == "time-bounded":
             found = search(sample_lake, case["text"], since=case["since"], until=case["until"])
+            begin, end = _us(found, "since"), _us(found, "until")
             inside = sample_lake.lake.sql(
                 "SELECT DISTINCT page_id FROM visits WHERE is_visible AND visited_at >= make_timestamptz($a::BIGINT) "
                 "AND visited_at < make_timestamptz($b::BIGINT)",
-                {"a": _us(found, "since"), "b": _us(found, "until")},
+                {"a": begin, "b": end},
             )["page_id"].to_list()
-            assert {hit.id for hit in found.results} <= set(inside)
-    assert {hit.kind for hit in search(sample_lake, "release", kinds=("note",)).results} == set()
+            assert {hit.id for hit in found.results if hit.kind == "page"} <= set(inside)
+            others = [hit.last_visited for hit in found.results if hit.kind != "page"]
+            assert all(begin <= to_us(datetime.fromisoformat(at)) < end for at in others if at)
+    assert {hit.kind for hit in search(sample_lake, "dovetails", kinds=("note",)).results} == {"note"}
+    assert {hit.kind for hit in search(sample_lake, "release", kinds=("highlight",)).results} == set()
 
 
 def _us(found: Any, end: str) -> int:
-    from datetime import datetime
-
-    from brain.intervals import to_us
-
     return to_us(datetime.fromisoformat(found.coverage.interval[end]))
 
 

@@ -167,7 +167,7 @@ class TestWhatIsAskedFor:
         outcome = one(workspace, CHROMIUM, since_us=us("2027-01-01T00:00:00Z"))
         assert (outcome.status, outcome.error) == (
             "empty",
-            "the file holds no visits since 2027-01-01T00:00:00.000000Z",
+            "the file holds no records since 2027-01-01T00:00:00.000000Z",
         )
 
     def test_a_dry_run_counts_and_keeps_nothing(self, workspace: Workspace) -> None:
@@ -253,7 +253,7 @@ class TestBadInput:
         ("script", "status", "says"),
         [
             pytest.param("CREATE TABLE notes(a);", "failed", "", id="other tables"),
-            pytest.param(TABLES, "empty", "the file holds no visits", id="no rows"),
+            pytest.param(TABLES, "empty", "the file holds no records", id="no rows"),
         ],
     )
     def test_a_database_without_history_says_so(

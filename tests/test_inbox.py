@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brain.applying import Together
 from brain.config import Home
 from brain.errors import EventRefused, LakeBusy, LakeError
 from brain.events import MAX_EVENT_BYTES, Event, parse
-from brain.inbox import DrainReport, Inbox, Receipt
+from brain.inbox import DrainReport, Inbox
 from brain.leases import Leases
+from brain.receipts import Receipt
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -336,3 +338,107 @@ def test_processes_that_submit_together_all_get_their_receipts(home: Home) -> No
     said = [process.communicate()[0].split() for process in processes]
     assert said == [["ready", *(f"n-{n}-{i}" for i in range(25))] for n in range(3)]
     assert rows(home, "SELECT count(*), count(DISTINCT id) FROM notes") == [(75, 75)]
+
+
+def together(con, events) -> list[str | EventRefused]:
+    """An applier of many at once: refuses an empty text, breaks the program at `bug` after writing all."""
+    taken = [event for event in events if event.data["text"]]
+    for event in taken:
+        con.execute("INSERT INTO notes VALUES (?, ?, ?)", [event.id, event.data["text"], event.at])
+    if any(event.data["text"] == "bug" for event in events):
+        raise KeyError("a bug")
+    return [f"{len(events)} at once" if event in taken else EventRefused("empty") for event in events]
+
+
+TOGETHER = {"note": Together(together), "alone": note}
+
+
+class TestTogether:
+    def test_events_that_follow_one_another_are_applied_at_once(self, home: Home, inbox: Inbox) -> None:
+        for i in range(3):
+            inbox.drop(event(f"n{i}", id=f"n{i}"))
+        inbox.drop({"kind": "alone", "data": {"text": "a"}, "id": "a"})
+        inbox.drop(event("last", id="last"))
+        assert inbox.drain(TOGETHER) == DrainReport(applied=5)
+        told = rows(home, "SELECT event_id, result_id FROM store.events ORDER BY rowid")
+        assert told == [
+            *((f"n{i}", "3 at once") for i in range(3)),
+            ("a", "n-a"),
+            ("last", "1 at once"),
+        ]
+
+    def test_those_refused_are_kept_with_their_reason_and_the_others_applied(
+        self, home: Home, inbox: Inbox
+    ) -> None:
+        for i, text in enumerate(["a", "", "b", ""]):
+            inbox.drop(event(text, id=str(i)))
+        assert inbox.drain(TOGETHER) == DrainReport(applied=2, rejected=2)
+        assert [reason for _, reason in inbox.rejected()] == ["empty", "empty"]
+        assert rows(home, "SELECT text FROM notes ORDER BY 1") == [("a",), ("b",)]
+        states = rows(home, "SELECT event_id, state FROM store.events ORDER BY 1")
+        assert states == [("0", "applied"), ("1", "rejected"), ("2", "applied"), ("3", "rejected")]
+
+    @pytest.mark.parametrize("place", [0, 3, 8])
+    def test_one_that_breaks_the_program_harms_no_other(self, home: Home, inbox: Inbox, place: int) -> None:
+        for i in range(9):
+            inbox.drop(event("bug" if i == place else f"n{i}", id=str(i)))
+        report = inbox.drain(TOGETHER)
+        assert (report.applied, report.rejected) == (8, 1)
+        ((_, reason),) = inbox.rejected()
+        assert reason == "failed: KeyError: 'a bug'"
+        assert (
+            len(rows(home, "SELECT DISTINCT id FROM notes")) == len(rows(home, "SELECT id FROM notes")) == 8
+        )
+
+
+class TestAnswers:
+    def test_whoever_drains_leaves_the_answer_and_it_is_taken_once(self, home: Home) -> None:
+        followup = lambda con, done: lambda: {event.id: {"found": result} for event, result in done}  # noqa: E731
+        inbox = Inbox(home, Leases(home), followup=followup)
+        inbox.drop(event("a", id="a"), awaited=True)
+        inbox.drop(event("b", id="b"))
+        inbox.drain(APPLIERS)
+        assert len(files(home, "answers")) == 1
+        assert inbox.wait("a") == Receipt("a", "applied", "n-a", note={"found": "n-a"})
+        assert inbox.wait("a") == Receipt("a", "applied", "n-a")  # from the lake
+        assert inbox.wait("b") == Receipt("b", "applied", "n-b")
+
+    def test_the_follow_up_ends_before_anyone_is_told(self, home: Home) -> None:
+        waiting: list[int] = []
+        inbox = Inbox(
+            home,
+            Leases(home),
+            followup=lambda con, done: lambda: waiting.append(len(files(home, "new"))) or {},
+        )
+        inbox.drop(event("a"), awaited=True)
+        inbox.drain(APPLIERS)
+        assert waiting == [1]
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'["a"]', b"[1, 2, 3, 4, 5, 6]"])
+    def test_a_damaged_answer_is_none(self, home: Home, inbox: Inbox, content: bytes) -> None:
+        inbox.drop(event("a", id="a"), awaited=True)
+        inbox.drain(APPLIERS)
+        (name,) = files(home, "answers")
+        (home.inbox / "answers" / name).write_bytes(content)
+        assert inbox.wait("a") == Receipt("a", "applied", "n-a")
+
+    def test_an_answer_that_nobody_took_is_removed_and_never_taken_for_a_later_one(
+        self, home: Home, inbox: Inbox
+    ) -> None:
+        inbox.drop(event("bug", id="a"), awaited=True)
+        inbox.drain(APPLIERS)
+        assert inbox.submit(event("mended", id="a"), APPLIERS) == Receipt("a", "applied", "n-a")
+        inbox.drop(event("b", id="b"), awaited=True)
+        inbox.drain(APPLIERS)
+        (name,) = files(home, "answers")
+        os.utime(home.inbox / "answers" / name, (0, 0))
+        inbox.drain(APPLIERS)
+        assert files(home, "answers") == []
+
+    def test_one_who_waits_does_not_drain_for_all_others_for_ever(self, home: Home, inbox: Inbox) -> None:
+        def busy(con, applied: Event) -> str:
+            inbox.drop(event(f"after {applied.data['text']}"))  # there is always one more
+            return "x"
+
+        assert inbox.submit(event("a", id="a"), {"note": busy}) == Receipt("a", "applied", "x")
+        assert inbox.waiting() == 1

@@ -140,7 +140,7 @@ class TestMerging:
                 datetime(2026, 11, 1, 10, 0, 1, 900_000, tzinfo=UTC),
                 False,
                 datetime(2026, 11, 1, 10, 0, 0, 900_000, tzinfo=UTC),
-                "same URL within 1 s, other source",
+                "same URL at the same time, other source",
             )
         ]
         assert rows(workspace, "SELECT visits, visible_visits FROM pages ORDER BY 1") == [(1, 1), (3, 2)]
@@ -176,14 +176,15 @@ class TestMigrations:
             con.execute("ALTER TABLE store.visits ADD COLUMN half INTEGER")
             con.execute("SELECT * FROM nowhere")
 
-        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, (2, "fails", fails)))
-        monkeypatch.setattr(migrations, "LATEST", 2)
+        latest = migrations.LATEST
+        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, (latest + 1, "fails", fails)))
+        monkeypatch.setattr(migrations, "LATEST", latest + 1)
         with pytest.raises(
-            LakeError, match=r"^migration 2 \(fails\) failed and was rolled back: [^\n]*nowhere"
+            LakeError, match=rf"^migration {latest + 1} \(fails\) failed and was rolled back: [^\n]*nowhere"
         ):
             Lake(lake.home).ensure()
         with lake.read() as con:
-            assert migrations.version(con) == 1
+            assert migrations.version(con) == latest
             tables = con.execute("SELECT table_name FROM information_schema.tables").fetchall()
             assert ("half",) not in tables
             assert ("half",) not in con.execute(
@@ -194,13 +195,16 @@ class TestMigrations:
         self, lake: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ran: list[int] = []
-        steps = tuple((n, f"step {n}", lambda con, n=n: ran.append(n)) for n in (2, 3))
+        before = migrations.LATEST
+        new = (before + 1, before + 2)
+        steps = tuple((n, f"step {n}", lambda con, n=n: ran.append(n)) for n in new)
         monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, *steps))
-        monkeypatch.setattr(migrations, "LATEST", 3)
+        monkeypatch.setattr(migrations, "LATEST", new[-1])
         for _ in range(2):
             Lake(lake.home).ensure()
-        assert ran == [2, 3]
-        assert lake.sql("SELECT number FROM store.migrations ORDER BY 1")["number"].to_list() == [1, 2, 3]
+        assert ran == list(new)
+        numbers = lake.sql("SELECT number FROM store.migrations ORDER BY 1")["number"].to_list()
+        assert numbers == [*range(1, before + 1), *new]
 
     def test_a_lake_of_a_newer_version_is_refused_in_one_line(self, lake: Lake) -> None:
         with lake.write() as con:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brain.render import Column, Screen, clean, count, size, to_json, width
+from brain.plaintext import clean
+from brain.render import Column, Screen, count, size, to_json, width
 
 
 @pytest.mark.parametrize(

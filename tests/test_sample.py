@@ -4,11 +4,13 @@ import hashlib
 import json
 import re
 import sqlite3
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,7 @@ def stems(text: str) -> set[str]:
 
 
 def content(folder: Path) -> str:
-    """A digest of every row of every file."""
+    """A digest of every row of every database and of the bytes of every other file."""
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         digest.update(str(path.relative_to(folder)).encode())
@@ -98,8 +100,8 @@ def content(folder: Path) -> str:
 
 
 def _dump(path: Path) -> Iterator[str]:
-    if path.suffix == ".json":
-        yield path.read_text(encoding="utf-8")
+    if not path.read_bytes().startswith(b"SQLite format 3"):
+        yield path.read_bytes().hex()
         return
     with closing(sqlite3.connect(path)) as connection:
         yield from connection.iterdump()
@@ -109,7 +111,7 @@ def test_a_small_sample_has_exactly_the_visits_its_scale_names(small: SampleRepo
     assert value(small, "chrome", "SELECT count(*) FROM visits") == SCALES["small"].chromium == 260
     assert value(small, "firefox", "SELECT count(*) FROM moz_historyvisits") == SCALES["small"].firefox == 60
     assert small.visits == 320
-    assert [(f.kind, f.browser, f.rows) for f in small.files] == [
+    assert [(f.kind, f.browser, f.rows) for f in small.files if f.kind == "history"] == [
         ("history", "chrome", {"urls": value(small, "chrome", "SELECT count(*) FROM urls"), "visits": 260}),
         (
             "history",
@@ -117,18 +119,38 @@ def test_a_small_sample_has_exactly_the_visits_its_scale_names(small: SampleRepo
             {
                 "moz_places": value(small, "firefox", "SELECT count(*) FROM moz_places"),
                 "moz_historyvisits": 60,
+                "bookmarks": 11,
             },
         ),
+        ("history", "fenix", {"moz_places": 31, "moz_historyvisits": 58}),
+        ("history", "safari", {"history_visits": 45, "history_items": 30}),
+        ("history", "qutebrowser", {"History": 36, "CompletionHistory": 17}),
     ]
 
 
 def test_files_lie_where_the_browsers_would_keep_them(small: SampleReport) -> None:
     folder = small.queries.parent
-    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()) == [
+    histories = {str(f.path.relative_to(folder)) for f in small.files if f.kind == "history"}
+    assert histories == {
         str(Path("chrome/Default/History")),
         str(Path("firefox/k3v9x2qa.default-release/places.sqlite")),
-        "queries.json",
-    ]
+        str(Path("safari/History.db")),
+        str(Path("qutebrowser/history.sqlite")),
+        str(Path("fenix/places.sqlite")),
+    }
+    (vault,) = (f.path for f in small.files if f.kind == "notes")
+    assert str(vault.relative_to(folder)) == str(Path("moved/Notes"))
+    others = sorted(p for p in folder.rglob("*") if p.is_file() and vault not in p.parents)
+    assert others == sorted([*(f.path for f in small.files if f.path != vault), folder / "queries.json"])
+
+
+def test_what_was_moved_answers_none_of_the_questions(small: SampleReport) -> None:
+    """No content word of a question stands in it (a number apart), so that each keeps its one best answer."""
+    asked = set().union(*(stems(question["text"]) for question in queries(small)))
+    moved = tomllib.loads(files("brain.sample").joinpath("moved.toml").read_text("utf-8"))
+    for told in (told for kind in moved.values() for told in kind):
+        said = [*told.get("turns", []), *(told.get(name, "") for name in ("title", "path", "text"))]
+        assert stems(" ".join(said).replace("/", " ")) & asked <= {"one"}
 
 
 def test_the_report_counts_the_distinct_pages_visited(demo: SampleReport) -> None:
@@ -162,7 +184,12 @@ def test_firefox_tables_are_those_of_the_browser(small: SampleReport) -> None:
 
 def test_chromium_keeps_a_rollback_journal_and_firefox_a_closed_wal(small: SampleReport) -> None:
     # Bytes 18 and 19 of a SQLite header: 1 rollback journal, 2 write-ahead log.
-    heads = {f.browser: f.path.read_bytes()[16:20] for f in small.files}
+    browsers = ("chrome", "firefox")
+    heads = {
+        f.browser: f.path.read_bytes()[16:20]
+        for f in small.files
+        if f.kind == "history" and f.browser in browsers
+    }
     assert heads == {"chrome": b"\x10\x00\x01\x01", "firefox": b"\x80\x00\x02\x02"}
 
 

@@ -105,7 +105,7 @@ def test_the_earliest_come_first_when_there_are_too_many(week: Workspace) -> Non
 
 def test_each_item_tells_where_it_comes_from(week: Workspace) -> None:
     first, note = (i for i in timeline(week, "2026-11-30T11:35:00Z", "6m").items)
-    assert (first["url"], first["origin"]) == (B, "unknown")
+    assert (first["url"], first["origin"]) == (B, "chromium")
     assert (note["url"], note["origin"]) == (None, "test")
 
 
