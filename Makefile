@@ -4,23 +4,25 @@
 #   make test     all tests
 #   make lint     style, format and types
 #   make bench    every benchmark, full size; bench-quick is the short form
+#   make fuzz     a minute of damaged files for every importer
+#   make extension  the browser extension, to load in Chromium or Firefox (npm for its libraries)
 #   make lab      JupyterLab on the notebooks, over the demo's lake
 #
-# Another Python: make demo PYTHON=python3.13
+# Another Python: make demo PYTHON=python3.13.   Tests on all processors: make test TESTFLAGS="-n auto --dist loadfile"
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := data/demo
 
-.PHONY: demo test lint bench bench-quick lab setup model clean
+.PHONY: demo test lint bench bench-quick fuzz extension lab setup model clean
 .DEFAULT_GOAL := demo
 
 demo: model
 	@$(BIN)/brain demo --keep $(DEMO)
 
 test: model
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TESTFLAGS)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -28,7 +30,8 @@ lint: setup
 	$(BIN)/mypy
 
 # Retrieval needs judged sets, which do not ship: make bench JUDGED="a.json b.json"
-BENCHES := bench/import_history.py bench/leases.py bench/search_speed.py bench/embedding.py
+BENCHES := bench/import_history.py bench/leases.py bench/search_speed.py bench/embedding.py bench/captures.py \
+	bench/live_events.py
 
 bench: model
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script; done
@@ -36,6 +39,12 @@ bench: model
 
 bench-quick: model
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python $$script --quick; done
+
+fuzz: setup
+	@$(BIN)/python tests/faults/fuzz_importers.py
+
+extension:
+	@$(PYTHON) extension/build.py
 
 lab: $(VENV)/.lab model
 	@test -f $(DEMO)/lake.duckdb || $(BIN)/brain demo --keep $(DEMO)
