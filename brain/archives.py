@@ -16,6 +16,7 @@ from brain import sniffing
 from brain.archive_members import DAMAGE, LIMITS, Limits, Member, TooMuch, is_tar_gz, is_zip, members
 from brain.errors import SourceError, first_line
 from brain.models import Rejected
+from brain.plaintext import clean
 
 _PIECE = 1 << 20
 _HEAD = 4096
@@ -100,7 +101,7 @@ class _Taker:
         except TooMuch as error:
             self._out.fault = str(error)
         except DAMAGE as error:
-            at = f" at {last}" if last else ""
+            at = f" at {clean(last)[:200]}" if last else ""
             self._out.fault = f"it is damaged or cut off{at}: {_said(error)}"
 
     def finish(self) -> Unpacked:
@@ -120,15 +121,15 @@ class _Taker:
             fault = "a second member of that name"
         self._names.add(name)
         if fault:
-            self._out.rejects.append(Rejected(member.name, fault))
+            self._out.rejects.append(Rejected(clean(member.name), fault))
             return
         try:
             with member.open() as stream:
                 self._copy(name, member.packed, stream)
         except _MemberTooLarge as error:
-            self._out.rejects.append(Rejected(name, str(error)))
+            self._out.rejects.append(Rejected(clean(name), str(error)))
         except DAMAGE as error:
-            self._out.rejects.append(Rejected(name, f"damaged or cut off: {_said(error)}"))
+            self._out.rejects.append(Rejected(clean(name), f"damaged or cut off: {_said(error)}"))
             if member.packed is None:  # whatever follows cannot be found
                 raise
 

@@ -9,6 +9,7 @@ holds personal data lies under it (folders 0700, files 0600). `config.toml` ther
     deny = ["chase.com", "example.org/private"]
     allow = []                     # exceptions to deny
     keep_private = false           # take events from private windows
+    slack_capture = ["C0123456789"]  # Slack channels, by id or name, whose messages become thoughts
 """
 
 import json
@@ -116,6 +117,7 @@ class Settings:
     keep_private: bool = False
     deny: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    slack_capture: tuple[str, ...] = ()
     fixed_now: datetime | None = None
 
     @property
@@ -164,6 +166,7 @@ def load(home: Path | str | None = None) -> Settings:
         keep_private=values.get("keep_private", False),
         deny=tuple(values.get("deny", ())),
         allow=tuple(values.get("allow", ())),
+        slack_capture=tuple(values.get("slack_capture", ())),
         fixed_now=_fixed_now(),
     )
 
@@ -204,6 +207,7 @@ _TYPES: dict[str, type] = {
     "keep_private": bool,
     "deny": list,
     "allow": list,
+    "slack_capture": list,
 }
 
 

@@ -148,12 +148,22 @@ def _005_slack(con: Connection) -> None:
     """)
 
 
+def _006_slack_captures(con: Connection) -> None:
+    con.execute("""
+        CREATE TABLE store.slack_captures (
+            channel_id VARCHAR NOT NULL, ts VARCHAR NOT NULL, thread_ts VARCHAR NOT NULL, author VARCHAR NOT NULL,
+            edited_ts VARCHAR NOT NULL, digest VARCHAR NOT NULL, thought_id VARCHAR NOT NULL,
+            is_proposal BOOLEAN NOT NULL, is_deleted BOOLEAN NOT NULL);
+    """)
+
+
 MIGRATIONS: tuple[tuple[int, str, Callable[[Connection], None]], ...] = (
     (1, "history", _001_history),
     (2, "bookmarks", _002_bookmarks),
     (3, "thoughts", _003_thoughts),
     (4, "live", _004_live),
     (5, "slack", _005_slack),
+    (6, "slack captures", _006_slack_captures),
 )
 LATEST = MIGRATIONS[-1][0]
 

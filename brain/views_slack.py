@@ -120,4 +120,27 @@ SLACK_VIEWS: tuple[View, ...] = (
             "is_deleted": "no longer active",
         },
     ),
+    View(
+        "slack_captures",
+        "Messages of Slack that became thoughts, one row per message.",
+        """
+        SELECT c.thought_id, n.name AS channel, make_timestamptz(replace(c.ts, '.', '')::BIGINT) AS said_at, c.author,
+               t.content, r.thought_id AS reply_to, c.is_proposal, c.is_deleted, c.channel_id, c.ts
+        FROM store.slack_captures c LEFT JOIN store.thoughts t USING (thought_id)
+        LEFT JOIN store.slack_channels n USING (channel_id)
+        LEFT JOIN store.slack_captures r
+            ON r.channel_id = c.channel_id AND r.ts = c.thread_ts AND c.ts <> c.thread_ts""",
+        {
+            "thought_id": "id of the thought; joins `thoughts`",
+            "channel": "newest name of the channel; NULL until a sync has told it",
+            "said_at": "when it was written, UTC",
+            "author": "who wrote it",
+            "content": "the thought as it is now",
+            "reply_to": "the thought that the thread began with; NULL for one that is no reply",
+            "is_proposal": "it proposes a preference, which only a person sets",
+            "is_deleted": "the message was deleted in Slack",
+            "channel_id": "Slack's id of the channel",
+            "ts": "Slack's timestamp, which identifies it within the channel",
+        },
+    ),
 )

@@ -13,7 +13,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, Worker, sync_playwright
+from playwright.sync_api import BrowserContext, Error, Page, Worker, sync_playwright
 
 from brain.services.pairing import make_code
 from brain.workspace import Workspace
@@ -85,7 +85,12 @@ class Chromium:
     def open(self, page: str) -> Page:
         """A page of the extension, in a tab."""
         tab = self.context.new_page()
-        tab.goto(self.base + page)
+        try:
+            tab.goto(self.base + page)
+        except Error as error:  # while the extension starts, Chromium may begin the same navigation once more
+            if "interrupted by another navigation" not in str(error):
+                raise
+            tab.wait_for_url(self.base + page)
         return tab
 
     def pair(self, ws: Workspace, address: str, profile: str = "") -> None:

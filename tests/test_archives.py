@@ -282,6 +282,16 @@ class TestLimits:
 
 
 class TestDamage:
+    @pytest.mark.parametrize("make", [zipped, tarred])
+    def test_it_is_told_in_one_line_whatever_the_member_before_is_called(self, make, tmp_path: Path) -> None:
+        path = make(tmp_path / "a", {"a\nb\x1b[2J.html": HTML * 50, "c.html": HTML * 50})
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+        unpacked = opened(path)
+        told = [str(unpacked.fault), *(f"{each.where} {each.reason}" for each in unpacked.rejects)]
+        assert len(told) > 1 or "a b" in told[0]
+        assert all(line.isprintable() for line in told)
+
     @pytest.mark.parametrize("streamed", [False, True])
     def test_of_a_zip_that_is_cut_off_what_came_before_is_read(self, streamed: bool, tmp_path: Path) -> None:
         members = {"photo.jpg": PHOTO, "one.html": HTML, "two/History": CHROMIUM, "three.html": HTML}

@@ -412,6 +412,8 @@ NOT_RUN = (
     "tabs undo",
     "tabs group",
     "slack import",
+    "slack sync",
+    "slack listen",
 )
 # These say something more on stderr.
 REMARK = ("keys add", "mcp install", "extension pair", "tabs list")

@@ -15,7 +15,8 @@ from slack_files import CHANNELS, USERS, as_zip, export, message
 
 from brain.errors import UsageError
 from brain.services.import_files import import_files
-from brain.services.slack_sync import SlackUnavailable, sync
+from brain.services.slack_access import SlackUnavailable
+from brain.services.slack_sync import sync
 from brain.sql import records
 from brain.workspace import Workspace, open_workspace
 
@@ -35,14 +36,18 @@ class FakeSlack:
         self.too_many = 0  # requests to be answered with 429
         self.revoked_after = 10**9  # requests until the token is no longer good
         self.refused: dict[str, str] = {}  # channel -> error
+        self.posted: list[dict[str, str]] = []
+        self.socket_url = ""
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                asked = {
-                    name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()
-                }
+                body = self.rfile.read(length).decode()
+                if self.headers.get("Content-Type", "").startswith("application/json"):
+                    asked = json.loads(body)
+                else:
+                    asked = {name: values[0] for name, values in parse_qs(body).items()}
                 fake.answer(self, self.path.rpartition("/")[2], asked)
 
             def do_GET(self) -> None:
@@ -92,6 +97,11 @@ class FakeSlack:
         match method:
             case "users.list":
                 return self._page("members", USERS, asked)
+            case "apps.connections.open":
+                return {"ok": True, "url": self.socket_url}
+            case "chat.postMessage":
+                self.posted.append(asked)
+                return {"ok": True, "ts": ago(0), "channel": channel}
             case "conversations.list":
                 return self._page("channels", [each | {"is_member": True} for each in CHANNELS], asked)
             case "conversations.history":

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from brain import __version__
+from brain.bridge import slack
 from brain.bridge.background import Background
 from brain.bridge.consent import Consent
 from brain.bridge.extension import Extension
@@ -102,7 +103,11 @@ def make_app(ws: Workspace, address: Address, toolsets: Sequence[str] = ("all",)
     )
     streamable = mcp.streamable_http_app(transport_security=security)
     older = mcp.sse_app(transport_security=security)
-    routes: list[BaseRoute] = [Route("/api/status", _status, methods=["GET"]), *Extension(ws).routes()]
+    routes: list[BaseRoute] = [
+        Route("/api/status", _status, methods=["GET"]),
+        *Extension(ws).routes(),
+        *slack.routes(ws),
+    ]
     if signs_in:
         routes.append(Route("/oauth/consent", Consent(provider).answer, methods=["GET", "POST"]))
     routes += streamable.routes

@@ -4,7 +4,6 @@ Everything but pairing wants a browser's key. A request of a web page never come
 extension's, its Host is checked before, and what it can send without being asked (plain text, forms) is not JSON.
 """
 
-import json
 import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
@@ -16,26 +15,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from brain.bridge.bodies import Refusal, read_json, refused
 from brain.errors import BrainError, UsageError
 from brain.intervals import iso
 from brain.services import access, commands, pairing, receive_events
 from brain.services.access import Key
 from brain.workspace import Workspace
 
-MOST_BYTES = 5_000_000
 _LONG_POLL_S = 25.0
 _REQUESTS, _PAIRINGS, _PER_S = 600, 20, 60.0
 _EXTENSION_SCHEMES = ("chrome-extension://", "moz-extension://", "safari-web-extension://")
 
 Answer = Callable[[Key, Any, Request], dict[str, Any]]
-
-
-class Refusal(Exception):
-    """A request that is not served: the status and why."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 class Extension:
@@ -64,7 +55,7 @@ class Extension:
             if origin is not None and not origin.startswith(_EXTENSION_SCHEMES):
                 raise Refusal(403, "web pages cannot pair")
             self._pairing.check("")
-            body = _fields(await _body(request))
+            body = _fields(await read_json(request))
             code, name = body.get("code"), body.get("name") or ""
             if not isinstance(code, str) or not isinstance(name, str) or len(code) > 100:
                 raise Refusal(400, "`code` must be a text, and `name` too where it is given")
@@ -74,9 +65,9 @@ class Extension:
             )
             return JSONResponse({"id": made.key.id, "key": made.secret, "name": made.key.name})
         except Refusal as error:
-            return _refused(error.status, str(error))
+            return refused(error.status, str(error))
         except BrainError as error:
-            return _refused(401 if isinstance(error, UsageError) else 503, str(error))
+            return refused(401 if isinstance(error, UsageError) else 503, str(error))
 
     def _with_key(self, answer: Answer, status: int = 200) -> Callable[[Request], Awaitable[Response]]:
         """A route that wants a browser's key; what it does runs in a thread, since it waits for files and locks."""
@@ -85,17 +76,17 @@ class Extension:
             try:
                 key = await to_thread.run_sync(self._key_of, request)
                 self._keyed.check(key.id)
-                body = await _body(request) if request.method == "POST" else None
+                body = await read_json(request) if request.method == "POST" else None
                 told = await to_thread.run_sync(answer, key, body, request)
                 return JSONResponse(told, status)
             except Refusal as error:
-                return _refused(error.status, str(error))
+                return refused(error.status, str(error))
             except UsageError as error:
-                return _refused(400, str(error))
+                return refused(400, str(error))
             except (
                 BrainError
             ) as error:  # the lake is busy or broken: the browser keeps what it has and tries again
-                return _refused(503, str(error))
+                return refused(503, str(error))
 
         return respond
 
@@ -178,41 +169,10 @@ class Extension:
         return {"status": "noted"}
 
 
-async def _body(request: Request) -> Any:
-    """The JSON body. What a page can send without being asked (text/plain, forms) is refused by its type."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refusal(415, "the body must be application/json")
-    content = bytearray()
-    async for piece in request.stream():
-        content += piece
-        if len(content) > MOST_BYTES:
-            raise Refusal(413, f"the body is larger than {MOST_BYTES // 1_000_000} MB; send fewer events")
-    try:
-        body = json.loads(bytes(content))
-        return _encodable(body) if b"\\ud" in content.lower() else body
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, "the body is not JSON") from error
-
-
-def _encodable(value: Any) -> Any:
-    """The same with halves of surrogate pairs, which JSON can carry and nothing that follows can, replaced."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_encodable(each) for each in value]
-    if isinstance(value, dict):
-        return {_encodable(name): _encodable(each) for name, each in value.items()}
-    return value
-
-
 def _fields(body: Any) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise Refusal(400, "the body must be an object")
     return body
-
-
-def _refused(status: int, reason: str) -> Response:
-    return JSONResponse({"error": reason}, status)
 
 
 class _Rate:

@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 # open: status without detail. code: a pairing code, good once. key: a bearer key with scope. oauth: the SDK's own
 # sign-in routes. consent: a page for the person, where a key is asked for.
-Guard = Literal["open", "code", "key", "oauth", "consent"]
+# signed: Slack's signature over the raw body; the route is there only when it is configured.
+Guard = Literal["open", "code", "key", "oauth", "consent", "signed"]
 
 GUARDS: dict[str, Guard] = {
     "/api/status": "open",
@@ -25,6 +26,7 @@ GUARDS: dict[str, Guard] = {
     "/api/suggest-grouping": "key",
     "/api/cleanup": "key",
     "/api/commands/{command}": "key",
+    "/slack/events": "signed",
     "/mcp": "key",
     "/sse": "key",
     "/messages": "key",

@@ -14,6 +14,7 @@ from brain.services._thought_events import id_of
 from brain.sql import Connection, records
 from brain.workspace import Workspace
 
+_THOUGHTS = ("thought", "slack_thought")
 _TEXTS = ("note", "highlight", "capture")
 _AT_ONCE = 50  # more are left to the next indexing: the drain must not take long
 
@@ -36,7 +37,7 @@ def index_written(
     """Read what the written thoughts and texts are shown as; the result puts it into the index, and tells of each how
     it is found: vector when by meaning from now on, keyword when only by words, pending when not yet.
     """
-    captures = {result: event for event, result in done if event.kind == "thought" and result is not None}
+    captures = {result: event for event, result in done if event.kind in _THOUGHTS and result is not None}
     texts = {result: event for event, result in done if event.kind in _TEXTS and result is not None}
     if len(texts) > _AT_ONCE:
         texts = {}

@@ -7,6 +7,7 @@ from brain.applying import Applier, Together
 from brain.inbox import DrainReport, Inbox
 from brain.services import _command_events as commands
 from brain.services import _preference_events as preferences
+from brain.services import _slack_events as slack
 from brain.services import _thought_events as thoughts
 from brain.services import coverage
 from brain.services._document_events import merge_bookmarks, merge_texts
@@ -50,6 +51,8 @@ def appliers(ws: Workspace) -> dict[str, Applier]:
         "command": lambda con, event: commands.stage(con, event),
         "command_done": lambda con, event: commands.finish(ws, con, event),
         "thought": Together(lambda con, events: thoughts.capture(con, events, ws.key)),
+        "slack_message": Together(lambda con, events: slack.merge_said(ws, con, events)),
+        "slack_thought": lambda con, event: slack.capture(con, event, ws.key),
         "thought_edit": lambda con, event: thoughts.edit(con, event, ws.key),
         "thought_delete": lambda con, event: thoughts.delete(con, event),
         "thought_restore": lambda con, event: thoughts.restore(con, event),

@@ -4,47 +4,46 @@ Needs a token whose scopes are *:history, *:read and users:read. Slack's limits 
 as long as it is told. Each page is in the lake before the next is asked for, so a run that breaks off is gone on with.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from brain import merge, merge_slack
-from brain.errors import BrainError, UsageError
+from brain.errors import UsageError
 from brain.importers.slack_export import channels_batch, messages_batch, users_batch
 from brain.prepare import Preparer
 from brain.progress import Progress, silent
-from brain.services import coverage
+from brain.services import coverage, drain_inbox, slack_capture
+from brain.services.slack_access import FATAL, SlackUnavailable, required, web_client
+from brain.slack.events import read_message
 from brain.slack.export import Channel
-from brain.slack.messages import Unreadable, name_of, row_of
+from brain.slack.messages import SYSTEM, Unreadable, name_of, row_of
 from brain.slack.text import Names
-from brain.sql import records, transaction
+from brain.sql import Connection, records, transaction
 from brain.workspace import Workspace
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient
 
-_VARIABLE = "BRAIN_SLACK_TOKEN"
 _PAGE = 200
 _AGAIN_S = 7 * 86_400  # how far back edits, deletions and late replies are looked for
 _THREADS_S = 30 * 86_400  # threads last spoken in since then are asked for new replies
-_FATAL = {"invalid_auth", "account_inactive", "token_revoked", "token_expired", "not_authed", "no_permission"}
-
-
-class SlackUnavailable(BrainError):
-    """Slack cannot be asked: no token, one that is no longer good, no connection, or no library."""
 
 
 @dataclass(slots=True)
 class SyncReport:
-    """What a run brought. `problems` names channels that could not be read, each with Slack's word for why."""
+    """What a run brought. `problems` names channels that could not be read, each with Slack's word for why.
+
+    `captured` counts messages of capture channels, new or changed, which became thoughts.
+    """
 
     channels: int = 0
     messages: int = 0
     new: int = 0
     updated: int = 0
     deleted: int = 0
+    captured: int = 0
     rejected: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -62,7 +61,7 @@ def sync(
     `token` is by default `$BRAIN_SLACK_TOKEN`, else the text of `keys/slack_token` in the home. Raises SlackUnavailable
     when Slack cannot be asked at all; what was brought before is safe.
     """
-    run = _Sync(ws, _client(token or _token(ws), base_url), progress or silent)
+    run = _Sync(ws, web_client(token or required(ws, "slack_token"), base_url), progress or silent)
     return run.run({name.strip().lstrip("#").lower() for name in channels})
 
 
@@ -104,17 +103,19 @@ class _Sync:
                 self._report.channels += 1
             except _Refused as error:
                 self._report.problems.append(f"{channel.name}: {error}")
+        drain_inbox.drain(self._ws)
         coverage.refresh(self._ws)
         return self._report
 
     def _channel(self, channel: Channel) -> None:
+        take = self._capture if self._is_captured(channel) else self._take
         through = self._through(channel.id)
         oldest = max(0.0, through - _AGAIN_S)
         seen: set[str] = set()
         newest = through
         threads: set[str] = set()
         for page in self._history(channel.id, oldest):
-            self._take(channel.id, page)
+            take(channel.id, page)
             for message in page:
                 ts = str(message.get("ts"))
                 seen.add(ts)
@@ -126,10 +127,10 @@ class _Sync:
             replies = list(
                 self._pages("conversations_replies", "messages", channel=channel.id, ts=root, limit=_PAGE)
             )
-            self._take(channel.id, replies)
-            self._delete(channel.id, "thread_ts = $4", root, {str(reply.get("ts")) for reply in replies})
+            take(channel.id, replies)
+            self._delete(channel.id, {str(reply.get("ts")) for reply in replies}, root=root)
         if through:  # what stood in the window before and is told no longer was deleted
-            self._delete(channel.id, "ts = thread_ts AND epoch(sent_at) > $4::DOUBLE", str(oldest), seen)
+            self._delete(channel.id, seen, after=oldest)
         self._remember(channel.id, newest)
 
     def _history(self, channel: str, oldest: float) -> Iterator[list[dict[str, Any]]]:
@@ -152,7 +153,7 @@ class _Sync:
                 answer = call(**arguments, **({"cursor": cursor} if cursor else {}))
             except SlackApiError as error:
                 word = str(error.response.get("error") or "unknown error")
-                if word in _FATAL:
+                if word in FATAL:
                     raise SlackUnavailable(f"Slack refuses the token: {word}") from error
                 raise _Refused(word) from error
             except OSError as error:
@@ -173,6 +174,21 @@ class _Sync:
         if rows:
             self._store(rows)
 
+    def _is_captured(self, channel: Channel) -> bool:
+        return slack_capture.is_capture_channel(self._ws, channel.id, self._names)
+
+    def _capture(self, channel: str, messages: list[dict[str, Any]]) -> None:
+        """Messages of a capture channel become thoughts, also those that were written while nobody listened."""
+        for message in messages:
+            try:
+                told = read_message(message, channel, "sync")
+            except Unreadable:
+                self._report.rejected += 1
+                continue
+            self._report.messages += 1
+            if message.get("subtype") not in SYSTEM or told.action == "deleted":
+                self._report.captured += slack_capture.take(self._ws, told, self._names) is not None
+
     def _store(self, rows: list[dict[str, Any]]) -> int:
         prepared = self._preparer.slack_messages(messages_batch(rows))
         with self._ws.lake.write(what="slack sync") as con, transaction(con):
@@ -181,24 +197,34 @@ class _Sync:
         self._report.updated += merged.updated
         return merged.updated
 
-    def _delete(self, channel: str, where: str, bound: str, told: set[str]) -> None:
-        """Mark what the lake has and Slack no longer tells as deleted."""
+    def _delete(self, channel: str, told: set[str], *, root: str | None = None, after: float = 0.0) -> None:
+        """Mark what the lake has and Slack no longer tells as deleted: of one thread, or what began since `after`."""
         with self._ws.lake.read(what="slack sync") as con:
-            gone = records(
-                con.execute(
-                    f"SELECT ts, thread_ts FROM store.slack_messages WHERE channel_id = $1 AND source_id = $2 "
-                    f"AND NOT is_deleted AND NOT list_contains($3, ts) AND {where}",
-                    [channel, self._source, sorted(told), bound],
-                )
-            )
-        rows = [
-            row_of({"type": "message", "subtype": "tombstone", **message}, channel, self._names)
-            for message in gone
-        ]
+            messages = self._gone(con, "slack_messages", channel, told, root, after)
+            captures = self._gone(con, "slack_captures", channel, told, root, after)
+        rows = [row_of({"subtype": "tombstone", **message}, channel, self._names) for message in messages]
         if rows:
             before = self._report.updated
             self._report.deleted += self._store(rows)
             self._report.updated = before
+        for message in captures:
+            gone = read_message({"subtype": "tombstone", **message}, channel, "sync")
+            self._report.deleted += slack_capture.take(self._ws, gone, self._names) is not None
+
+    def _gone(
+        self, con: Connection, table: str, channel: str, told: set[str], root: str | None, after: float
+    ) -> list[dict[str, Any]]:
+        # What only an export brought may lie beyond what this token reads.
+        ours = f"AND source_id = {self._source}" if table == "slack_messages" else ""
+        return records(
+            con.execute(
+                f"""
+                SELECT ts, thread_ts FROM store.{table}
+                WHERE channel_id = $1 AND NOT is_deleted AND NOT list_contains($2, ts) {ours}
+                    AND CASE WHEN $3 IS NULL THEN ts = thread_ts AND ts::DOUBLE > $4 ELSE thread_ts = $3 END""",
+                [channel, sorted(told), root, after],
+            )
+        )
 
     def _merge(self, record: str, rows: Any, into: Callable[..., merge.Merged]) -> None:
         with self._ws.lake.write(what="slack sync") as con, transaction(con):
@@ -210,8 +236,10 @@ class _Sync:
         with self._ws.lake.read(what="slack sync") as con:
             rows = con.execute(
                 "SELECT thread_ts FROM store.slack_messages WHERE channel_id = ? GROUP BY thread_ts "
-                "HAVING count(*) > 1 AND epoch(max(sent_at)) > ?",
-                [channel, since],
+                "HAVING count(*) > 1 AND epoch(max(sent_at)) > ? "
+                "UNION SELECT thread_ts FROM store.slack_captures WHERE channel_id = ? GROUP BY thread_ts "
+                "HAVING count(*) > 1 AND max(ts::DOUBLE) > ?",
+                [channel, since, channel, since],
             ).fetchall()
         return {root for (root,) in rows}
 
@@ -232,38 +260,6 @@ class _Sync:
 
 class _Refused(Exception):
     """Slack refuses one question; others may be answered."""
-
-
-def _client(token: str, base_url: str | None) -> "WebClient":
-    try:
-        from slack_sdk import WebClient
-        from slack_sdk.http_retry.builtin_handlers import (
-            ConnectionErrorRetryHandler,
-            RateLimitErrorRetryHandler,
-        )
-    except ImportError as error:
-        raise SlackUnavailable("the Slack library is missing: pip install 'brainlake[slack]'") from error
-    handlers = [
-        ConnectionErrorRetryHandler(max_retry_count=3),
-        RateLimitErrorRetryHandler(max_retry_count=20),
-    ]
-    client = WebClient(token, timeout=60, retry_handlers=handlers)
-    if base_url:
-        client.base_url = base_url
-    return client
-
-
-def _token(ws: Workspace) -> str:
-    if token := os.environ.get(_VARIABLE, "").strip():
-        return token
-    kept = ws.home.keys / "slack_token"
-    try:
-        token = kept.read_text("utf-8").strip()
-    except OSError:
-        token = ""
-    if not token:
-        raise SlackUnavailable(f"there is no Slack token: set ${_VARIABLE}, or write it to {kept}")
-    return token
 
 
 def _kind(told: dict[str, Any]) -> str:

@@ -84,11 +84,11 @@ def capture_thought(
     written = _moment(created_at) or ws.settings.now()
     embedder, _ = ws.embedder_or_none()
     vector = embedder.embed([text])[0] if embedder else None
-    found = extract(text, written, ws.settings.timezone, _people(ws), embedder, vector)
+    found = extract(text, written, ws.settings.timezone, known_people(ws), embedder, vector)
     event: dict[str, Any] = {
         "kind": "thought",
         "source": channel,
-        "data": _data(text, source, created_at, found),
+        "data": thought_data(text, source, created_at, found),
     }
     if client:
         event["client"] = client
@@ -122,8 +122,8 @@ def update_thought(
 ) -> Changed:
     """Replace a thought's text; the old one is kept. Raises UsageError for an unknown id or an older version."""
     text = clean_lines(content).strip()
-    found = extract(text, ws.settings.now(), ws.settings.timezone, _people(ws), ws.embedder_or_none()[0])
-    data = _data(text, "", None, found) | {"id": thought_id, "version": version}
+    found = extract(text, ws.settings.now(), ws.settings.timezone, known_people(ws), ws.embedder_or_none()[0])
+    data = thought_data(text, "", None, found) | {"id": thought_id, "version": version}
     return _change(ws, "thought_edit", data, client)
 
 
@@ -200,7 +200,7 @@ def _index(ws: Workspace, doc_id: str) -> None:
             ws.index.delete([doc_id])
 
 
-def _data(text: str, source: str, created_at: str | None, found: Metadata) -> dict[str, Any]:
+def thought_data(text: str, source: str, created_at: str | None, found: Metadata) -> dict[str, Any]:
     return {
         "content": text,
         "source": source,
@@ -237,7 +237,7 @@ def _moment(text: str | None) -> datetime | None:
         raise UsageError(str(error)) from error
 
 
-def _people(ws: Workspace) -> list[str]:
+def known_people(ws: Workspace) -> list[str]:
     """Names known from earlier thoughts, most mentioned first; read anew every minute."""
     read_at, names = _KNOWN.get(ws.home.root, (0.0, []))
     if not ws.lake.exists or time.monotonic() - read_at < _PEOPLE_FOR_S:
