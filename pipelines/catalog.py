@@ -15,6 +15,11 @@ class FlowInfo:
     cron: str | None
     schedule: str
 
+    @property
+    def takes_paths(self) -> bool:
+        """Whether it can be told what to import."""
+        return self.name in {"import", "import-slack", "everything"}
+
 
 CATALOG: tuple[FlowInfo, ...] = (
     FlowInfo(
@@ -33,6 +38,16 @@ CATALOG: tuple[FlowInfo, ...] = (
         "apply what waits, tidy up, check that all is well",
         "30 3 * * *",
         "daily at 03:30",
+    ),
+    FlowInfo(
+        "slack",
+        "sync_slack",
+        "bring what is new in Slack, where a token is set up",
+        "10 * * * *",
+        "hourly",
+    ),
+    FlowInfo(
+        "import-slack", "import_slack", "import exports of Slack, channel by channel", None, "on demand"
     ),
     FlowInfo("everything", "everything", "import, then index, then maintain", None, "on demand"),
 )

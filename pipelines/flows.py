@@ -18,7 +18,7 @@ from prefect.futures import wait
 from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from brain.errors import LakeBusy, first_line
+from brain.errors import BrainError, LakeBusy, first_line
 from brain.intervals import iso
 from brain.workspace import Workspace, open_workspace
 from pipelines import progress, records
@@ -61,6 +61,22 @@ def import_file(path: str, home: str, quiet: bool = False) -> list[dict[str, Any
     return [asdict(outcome) for outcome in report.imports]
 
 
+@task(name="import channel", task_run_name="import {channel}", **WITH_RETRIES)
+def import_slack_channel(path: str, channel: str, home: str) -> dict[str, Any]:
+    """One channel of a Slack export into the lake; its outcome."""
+    from brain.services.import_slack_channel import import_slack_channel as bring
+
+    return asdict(bring(open_workspace(home), Path(path), channel, progress=_Telling()))
+
+
+@task(name="sync Slack", **WITH_RETRIES)
+def bring_slack(home: str) -> dict[str, Any]:
+    """What is new in Slack into the lake."""
+    from brain.services.slack_sync import sync
+
+    return asdict(sync(open_workspace(home), progress=_Telling()))
+
+
 @task(name="index", **WITH_RETRIES)
 def index_pending(home: str) -> dict[str, Any]:
     """Everything new into the search index."""
@@ -100,6 +116,53 @@ def import_history(paths: list[str] | None = None, home: str | None = None) -> A
                 outcomes = [{"path": file, "status": "failed", "error": first_line(outcomes)}]
             for outcome in outcomes:
                 _count_file(report, outcome)
+    return _end(report)
+
+
+@flow(name="import-slack", task_runner=_THREADS)
+def import_slack(paths: list[str] | None = None, home: str | None = None) -> Any:
+    """Import exports of Slack, channel by channel, then bring the search index up."""
+    from brain.services.import_slack_channel import slack_channels
+
+    ws = open_workspace(home)
+    with _run(ws, "import-slack") as report:
+        root = str(ws.home.root)
+        futures: dict[str, Any] = {}
+        for path in paths or []:
+            try:
+                channels = slack_channels(Path(path))
+            except BrainError as error:
+                report.problems.append(first_line(error))
+                continue
+            futures |= {
+                str(Path(path) / channel): import_slack_channel.submit(path, channel, root)
+                for channel in channels
+            }
+        wait(list(futures.values()))
+        for where, future in futures.items():
+            outcome: Any = future.result(raise_on_failure=False)
+            if isinstance(outcome, BaseException):
+                outcome = {"path": where, "status": "failed", "error": first_line(outcome)}
+            _count_file(report, outcome)
+        if futures:
+            index_pending(root)
+    return _end(report)
+
+
+@flow(name="slack")
+def sync_slack(home: str | None = None) -> Any:
+    """Bring what is new, changed or deleted in Slack, where a token is set up; then bring the search index up."""
+    from brain.services.slack_access import is_set_up
+
+    ws = open_workspace(home)
+    with _run(ws, "slack") as report:
+        if is_set_up(ws):
+            root = str(ws.home.root)
+            done = bring_slack(root)
+            report.problems = list(done.pop("problems"))
+            report.counts = done
+            report.rows = [done]
+            index_pending(root)
     return _end(report)
 
 

@@ -165,6 +165,8 @@ async def test_status_tells_strangers_no_more_than_that_it_is_there(server: Serv
 
 
 def test_every_route_declares_its_guard(workspace: Workspace) -> None:
+    workspace.home.ensure()
+    (workspace.home.keys / "slack_signing_secret").write_text("secret")
     app = make_app(workspace, Address())
     paths = {getattr(route, "path", None) for route in app.routes}
     assert paths == set(GUARDS)

@@ -6,14 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from conftest import Served, person_environment
+from slack_files import as_folder, as_zip, export, message
+from slack_server import FakeSlack
 
 from brain import Workspace
 from brain.config import Home
 from brain.errors import BrainError, LakeBusy, SourceError, UsageError
+from brain.services.find import search
 from pipelines import catalog, records
 from pipelines.runtime import environment
 from pipelines.server import OwnPagesOnly, Server, free_port
@@ -26,6 +29,80 @@ BRAIN = str(Path(sys.executable).with_name("brain"))
 
 def _visits(ws: Workspace) -> int:
     return int(ws.lake.sql("SELECT count(*) AS n FROM visits")["n"][0])
+
+
+@pytest.mark.usefixtures("prefect")
+class TestSlackFlows:
+    DAYS: ClassVar = {
+        "bread/2026-03-01": [message("1772323200.000100", "How often do you feed it?")],
+        "sea/2026-03-01": [message("1772323300.000100", "Ferry at seven", "U2")],
+    }
+
+    def test_every_channel_is_a_task_and_a_row(self, workspace: Workspace, tmp_path: Path) -> None:
+        from pipelines.flows import import_slack
+
+        path = as_zip(tmp_path / "export.zip", export(self.DAYS))
+        report = import_slack([str(path)], str(workspace.home.root))
+        assert (report["problems"], report["state"]) == ([], "completed")
+        assert [(row["path"], row["status"], row["new"]) for row in report["rows"]] == [
+            (str(path / "bread"), "imported", 1),
+            (str(path / "sea"), "imported", 1),
+        ]
+        assert [hit.kind for hit in search(workspace, "feed it").results][:1] == ["slack_thread"]
+
+    def test_of_a_newer_export_only_what_changed_is_read(self, workspace: Workspace, tmp_path: Path) -> None:
+        from pipelines.flows import import_slack
+
+        import_slack([str(as_zip(tmp_path / "export.zip", export(self.DAYS)))], str(workspace.home.root))
+        days = self.DAYS | {"sea/2026-03-02": [message("1772409700.000100", "Late again")]}
+        for newer in (
+            as_zip(tmp_path / "newer.zip", export(days)),
+            as_folder(tmp_path / "newer", export(days)),
+        ):
+            report = import_slack([str(newer)], str(workspace.home.root))
+            found = {Path(row["path"]).name: (row["status"], row["new"]) for row in report["rows"]}
+            if newer.suffix:
+                assert found == {"bread": ("unchanged", 0), "sea": ("imported", 1)}
+            else:
+                assert {new for _, new in found.values()} == {0}
+
+    def test_what_is_no_export_or_damaged_is_a_problem_and_the_rest_goes_on(
+        self, workspace: Workspace, tmp_path: Path
+    ) -> None:
+        from pipelines.flows import import_slack
+
+        whole = as_zip(tmp_path / "export.zip", export(self.DAYS))
+        half = tmp_path / "half.zip"
+        half.write_bytes(whole.read_bytes()[:-30])
+        report = import_slack([str(CHROMIUM), str(half), str(whole)], str(workspace.home.root))
+        assert "is no export of Slack" in report["problems"][0]
+        assert workspace.lake.sql("SELECT count(*) AS n FROM slack_messages")["n"][0] == 2
+
+    def test_without_a_token_there_is_nothing_to_sync(
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from pipelines.flows import sync_slack
+
+        monkeypatch.delenv("BRAIN_SLACK_TOKEN", raising=False)
+        assert sync_slack(str(workspace.home.root))["state"] == "completed"
+
+    def test_a_token_that_is_no_good_is_said(
+        self, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from brain.services import slack_access
+        from brain.services.slack_access import SlackUnavailable
+        from pipelines.flows import sync_slack
+
+        workspace.home.ensure()
+        (workspace.home.keys / "slack_token").write_text("xoxb-other")
+        fake = FakeSlack()
+        made = slack_access.web_client
+        monkeypatch.setattr(
+            "brain.services.slack_sync.web_client", lambda token, base: made(token, base or fake.url)
+        )
+        with pytest.raises(SlackUnavailable, match="invalid_auth"):
+            sync_slack(str(workspace.home.root))
+        fake.close()
 
 
 @pytest.mark.usefixtures("prefect")
@@ -253,7 +330,7 @@ class TestCommand:
     def test_an_unknown_flow_is_wrong_usage(self, brain: Callable[..., Any]) -> None:
         shown = brain("flows", "run", "nonsense")
         assert shown.code == 2
-        assert "import, index, maintain, everything" in shown.err
+        assert "import, index, maintain, slack, import-slack, everything" in shown.err
 
     def test_only_flows_that_import_take_a_path(self, brain: Callable[..., Any], home: Path) -> None:
         shown = brain("flows", "run", "index", "--path", CHROMIUM)

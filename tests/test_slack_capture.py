@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slack_server import FakeSlack, ago
 from starlette.testclient import TestClient
-from test_slack_sync import FakeSlack, ago
 from websockets.sync.server import ServerConnection, serve
 
 from brain.bridge.app import Address, make_app

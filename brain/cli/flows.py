@@ -64,7 +64,7 @@ def list_(ctx: typer.Context) -> None:
 
 def run(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="import, index, maintain or everything.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="One that `brain flows list` shows.", metavar="NAME")],
     path: Annotated[
         list[Path] | None,
         typer.Option(
@@ -78,8 +78,10 @@ def run(
 
     state: State = ctx.obj
     info = catalog.find(name)
-    if path and info.name not in {"import", "everything"}:
+    if path and not info.takes_paths:
         raise UsageError(f"the flow {name} imports nothing, so it takes no --path")
+    if info.name == "import-slack" and not path:
+        raise UsageError("name the export with --path")
     with state.progress() as progress, runtime.running(state.ws) as prefect:
         progress("starting Prefect", 0, None)
         report = prefect.run(info.name, path, progress)

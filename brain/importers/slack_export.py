@@ -44,8 +44,8 @@ def files(path: Path) -> list[Path]:
     return [path / name for name in export.names_in(path)]
 
 
-def read(path: Path) -> Generator[Batch | Rejected]:
-    """People, channels, then messages in the order of the files. Raises EmptySource."""
+def read(path: Path, only: str | None = None) -> Generator[Batch | Rejected]:
+    """People, channels, then messages in the order of the files, or those of one folder `only`. Raises EmptySource."""
     known = export.listing(path)
     yield from known.rejects
     names = Names(
@@ -59,7 +59,7 @@ def read(path: Path) -> Generator[Batch | Rejected]:
     yield Batch("slack_channels", channels_batch(list(known.channels.values()), names))
     rejects: list[Rejected] = []
     rows: list[dict[str, Any]] = []
-    for day in export.days(path, known, rejects.append):
+    for day in export.days(path, known, rejects.append, only):
         yield from rejects
         rejects.clear()
         for number, message in enumerate(day.messages):

@@ -141,6 +141,23 @@ def import_copy(
         return _failed(ws, attempt, error, options)
 
 
+def import_taken(
+    ws: Workspace,
+    taken: snapshot.Snapshot,
+    path: Path,
+    state: str,
+    options: ImportOptions,
+    progress: Progress,
+    reader: importers.Importer,
+) -> ImportOutcome:
+    """The same for a part of a source that `reader` reads where it lies."""
+    attempt = _attempt(path, options)
+    try:
+        return _import(ws, taken, attempt, state, options, progress, reader)
+    except SourceError as error:
+        return _failed(ws, attempt, error, options)
+
+
 def is_sufficient(ws: Workspace, earlier: dict[str, Any], path: Path, options: ImportOptions) -> bool:
     """Whether an import of the same file and state in the log leaves nothing to do."""
     attempt = _attempt(path, options)

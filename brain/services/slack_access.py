@@ -29,6 +29,11 @@ def kept(ws: Workspace, name: Secret) -> str | None:
         return None
 
 
+def is_set_up(ws: Workspace) -> bool:
+    """Whether there is a token to ask Slack with."""
+    return bool(os.environ.get("BRAIN_SLACK_TOKEN", "").strip() or kept(ws, "slack_token"))
+
+
 def required(ws: Workspace, name: Secret) -> str:
     """The secret in `$BRAIN_SLACK_...` or in the home. Raises SlackUnavailable when it is in neither."""
     variable = f"BRAIN_{name.upper()}"

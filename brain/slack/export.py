@@ -7,10 +7,12 @@ A member is read by itself and never unpacked to disk; no more than one day of o
 the lists may be missing. Layouts: Slack's help pages on exports; slackdump's documentation.
 """
 
+import hashlib
 import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -120,14 +122,52 @@ def listing(path: Path) -> Listing:
     return found
 
 
-def days(path: Path, known: Listing, reject: Callable[[Rejected], None]) -> Iterator[Day]:
-    """The days of every channel. A file that cannot be read, or is named twice, is told to `reject`."""
+def folders_in(path: Path) -> list[str]:
+    """The folders that hold days, in order: one for every channel in which something was said."""
+    names = names_in(path)
+    root = root_of(names) or ""
+    found = (_DAY.fullmatch(name.removeprefix(root)) for name in names)
+    return list(dict.fromkeys(day["folder"] for day in found if day))
+
+
+def digest(path: Path, folder: str) -> str:
+    """Changes when a list or a day of this folder does. Raises OSError or one of DAMAGE for a zip."""
+    root = root_of(names_in(path)) or ""
+    wanted = {f"{root}{name}" for name in (*CHANNEL_LISTS, *USER_LISTS)}
+    whole = hashlib.sha256()
+
+    def is_told(name: str) -> bool:
+        return name in wanted or name.startswith(f"{root}{folder}/")
+
+    if path.is_dir():
+        for name, file in _files(path):
+            if is_told(name):
+                whole.update(
+                    name.encode("utf-8", "surrogatepass") + hashlib.sha256(file.read_bytes()).digest()
+                )
+        return whole.hexdigest()
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if is_told(info.filename):
+                whole.update(
+                    f"{info.filename}:{info.CRC}:{info.file_size}\n".encode("utf-8", "surrogatepass")
+                )
+    return whole.hexdigest()
+
+
+def days(
+    path: Path, known: Listing, reject: Callable[[Rejected], None], only: str | None = None
+) -> Iterator[Day]:
+    """The days of every channel, or of one folder `only`.
+
+    A file that cannot be read, or is named twice, is told to `reject`.
+    """
     root = root_of(names_in(path)) or ""
     seen: set[str] = set()
     budget = _Budget(path)
     for member in _members(path, reject):
         day = _DAY.fullmatch(member.name.removeprefix(root))
-        if day is None:
+        if day is None or only not in (None, day["folder"]):
             continue
         if member.name in seen:
             reject(Rejected(member.name, "the export holds this file twice; the first is taken"))
