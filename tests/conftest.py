@@ -73,7 +73,8 @@ def sample_home(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from brain.services.index_documents import index_documents
 
     ws = open_workspace(tmp_path_factory.mktemp("lake") / "home")
-    import_files(ws, [sample])
+    failed = [outcome for outcome in import_files(ws, [sample]).imports if outcome.error]
+    assert not failed
     index_documents(ws)
     return ws.home.root
 

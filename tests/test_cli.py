@@ -120,7 +120,7 @@ def test_a_broken_configuration_is_named(brain, home: Path) -> None:
     assert ran.code == 2
     assert ran.err == (
         f"error: {home}/config.toml: unknown setting 'colour'; "
-        "known: timezone, embedder, keep_raw, keep_private, deny, allow\n"
+        "known: timezone, embedder, keep_raw, keep_private, deny, allow, slack_capture\n"
     )
 
 

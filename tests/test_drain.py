@@ -175,7 +175,7 @@ class TestRefused:
             (
                 {"kind": "dance", "data": {}},
                 "unknown kind 'dance'; known: bookmark, capture, command, command_done, dwell, highlight, note, "
-                "preference_remove, preference_set, tabs, "
+                "preference_remove, preference_set, slack_message, slack_thought, tabs, "
                 "thought, thought_delete, thought_edit, thought_restore, thought_supersede, visit",
             ),
         ],

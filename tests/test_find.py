@@ -74,9 +74,9 @@ def _us(found: Any, end: str) -> int:
 
 
 def test_pages_go_on_where_the_last_one_ended(sample_lake: Any) -> None:
-    whole = urls(search(sample_lake, "bread", limit=6))
-    first = search(sample_lake, "bread", limit=3)
-    second = search(sample_lake, "bread", limit=3, cursor=first.cursor)
+    whole = urls(search(sample_lake, "bread", limit=2))
+    first = search(sample_lake, "bread", limit=1)
+    second = search(sample_lake, "bread", limit=1, cursor=first.cursor)
     assert urls(first) + urls(second) == whole
 
 
@@ -94,7 +94,7 @@ def test_bad_arguments_are_refused_in_one_line(
 
 
 def test_related_leaves_the_item_out_and_takes_a_visit_for_its_page(sample_lake: Any) -> None:
-    page = search(sample_lake, "PROJ-1482").results[0].id
+    page = search(sample_lake, "PROJ-1482", kinds=("page",)).results[0].id
     visit = sample_lake.lake.sql("SELECT id FROM visits WHERE page_id = $1 LIMIT 1", [page]).item()
     near = related(sample_lake, page)
     assert near.results
